@@ -68,9 +68,9 @@ class Target:
             connection.settimeout(WAIT)
             read_answer(connection)
 
-    def hold(self, most: int, *parts: bytes) -> None:
-        """Open a connection, send data and keep the connection open, unless `most` connections are open."""
-        if len(self.held) < most:
+    def hold(self, limit: int, *parts: bytes) -> None:
+        """Open a connection, send data and keep the connection open, unless `limit` connections are open."""
+        if len(self.held) < limit:
             connection = self.connect()
             self.held.append(connection)
             connection.setblocking(False)

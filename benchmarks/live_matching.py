@@ -89,8 +89,8 @@ class Texts:
         """Return the words of each post that can be in filters."""
         found = [WORD.findall(text.casefold()) for text in self.texts()]
         counts = Counter(word for words in found for word in set(words))
-        most = max(1, COMMON * len(found))
-        chosen = [[word for word in words if counts[word] <= most] for words in found]
+        limit = max(1, COMMON * len(found))
+        chosen = [[word for word in words if counts[word] <= limit] for words in found]
         return [words for words in chosen if words]
 
     def filters(self) -> Iterator[EventFilter]:

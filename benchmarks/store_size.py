@@ -76,11 +76,11 @@ class Sizes:
 
 def source(sizes: Sizes) -> Source:
     """Return the source of the events: users join, then follow, then post for three months."""
-    most = min(sizes.users, MONTH_MS // sizes.users) - 1
+    limit = min(sizes.users, MONTH_MS // sizes.users) - 1
 
     def counts() -> Iterator[int]:
         random = random_numbers("appetites", SEED)
-        return (following_count(random, sizes.following, most) for _ in range(sizes.users))
+        return (following_count(random, sizes.following, limit) for _ in range(sizes.users))
 
     def events(base: datetime) -> Iterator[Event]:
         joins = Month.before(base, MONTHS + 2, sizes.users)

@@ -47,10 +47,10 @@ POST_CURSOR = (
 )
 
 
-def checked_limit(limit: int, most: int) -> int:
-    """Return `limit`, the list length that a client requests. Raises BadPaging if it is not from 1 to `most`."""
-    if not 1 <= limit <= most:
-        raise BadPaging(f"'limit' must be from 1 to {most}, not {limit}.")
+def checked_limit(limit: int, maximum: int) -> int:
+    """Return `limit`, the list length that a client requests. Raises BadPaging if it is not from 1 to `maximum`."""
+    if not 1 <= limit <= maximum:
+        raise BadPaging(f"'limit' must be from 1 to {maximum}, not {limit}.")
     return limit
 
 

@@ -164,8 +164,8 @@ async def change_follows(
     return FollowsPayload(results=tuple(results), viewer=viewer)
 
 
-def follow_problem(reason: FollowRefusal, path: tuple[str, ...], most: int) -> Problem:
-    """Return the error for an id that was refused. `most` is the maximum number of followed users."""
+def follow_problem(reason: FollowRefusal, path: tuple[str, ...], limit: int) -> Problem:
+    """Return the error for an id that was refused. `limit` is the maximum number of followed users."""
     match reason:
         case FollowRefusal.NOT_FOUND:
             return Problem(ProblemCode.NOT_FOUND, "This user does not exist.", path)
@@ -174,8 +174,8 @@ def follow_problem(reason: FollowRefusal, path: tuple[str, ...], most: int) -> P
         case FollowRefusal.BLOCKED:
             return blocked(*path).problems[0]
         case FollowRefusal.LIMIT_REACHED:
-            message = f"You can follow at most {most:,} users. No user was followed. Unfollow others first."
-            return Problem.about(ProblemCode.TOO_MANY, message, path, {"max": most})
+            message = f"You can follow at most {limit:,} users. No user was followed. Unfollow others first."
+            return Problem.about(ProblemCode.TOO_MANY, message, path, {"max": limit})
 
 
 def decode_user_ids(user_ids: Sequence[str]) -> dict[str, int | None]:

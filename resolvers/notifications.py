@@ -154,8 +154,8 @@ def actors(
     notifications: Sequence[Notification], context: Context, *, limit: LimitOfActors = DEFAULT_ACTORS
 ) -> Awaitable[list[list[User | None]]]:
     """Return, for each notification, the users who acted most recently. One round trip. Raises BadPaging."""
-    most = checked_limit(limit, MAX_ACTORS)
-    return context.start(users_of([each.actors[:most] for each in notifications], context))
+    limit = checked_limit(limit, MAX_ACTORS)
+    return context.start(users_of([each.actors[:limit] for each in notifications], context))
 
 
 async def users_of(groups: Sequence[Sequence[int]], context: Context) -> list[list[User | None]]:

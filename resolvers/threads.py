@@ -64,8 +64,8 @@ async def ancestors(
 
     Raises BadPaging if `limit` is not from 1 to `MAX_ANCESTORS`.
     """
-    most = checked_limit(limit, MAX_ANCESTORS)
-    chains = [[] if post.reply_to is None else [*post.ancestors, post.reply_to][-most:] for post in posts]
+    limit = checked_limit(limit, MAX_ANCESTORS)
+    chains = [[] if post.reply_to is None else [*post.ancestors, post.reply_to][-limit:] for post in posts]
     found = iter(await related(context, [id_ for chain in chains for id_ in chain]))
     return [first_failure([next(found) for _ in chain]) for chain in chains]
 

@@ -330,12 +330,12 @@ class Archive(SearchIndexes, PublicReads, Erasures):
             lambda connection: pages.by_owners(connection, "subject", subjects, kinds, after, limit)
         )
 
-    async def notifications(self, users: Sequence[int], most: int) -> dict[int, dict[Group, int]]:
-        """Return each user's newest `most` notification groups with the numbers of their newest events, newest first.
+    async def notifications(self, users: Sequence[int], limit: int) -> dict[int, dict[Group, int]]:
+        """Return each user's newest `limit` notification groups with the numbers of their newest events, newest first.
 
         Users without notifications are left out. One query per 256 users.
         """
-        return await self._transaction(lambda connection: notifications.newest(connection, users, most))
+        return await self._transaction(lambda connection: notifications.newest(connection, users, limit))
 
     async def notifications_about(self, posts: Collection[int]) -> list[tuple[int, Group, int]]:
         """Return the notification groups of likes and reposts of posts, as (recipient, group, number of newest event).

@@ -97,23 +97,23 @@ async def remove(connection: AsyncConnection, posts: Sequence[int]) -> None:
     await connection.execute(delete(NOTIFICATIONS).where(table.subject.in_(posts), table.kind.in_(POST_KINDS)))
 
 
-async def newest(connection: AsyncConnection, users: Sequence[int], most: int) -> dict[int, dict[Group, int]]:
-    """Return each user's newest `most` groups with the numbers of their newest events, newest first.
+async def newest(connection: AsyncConnection, users: Sequence[int], limit: int) -> dict[int, dict[Group, int]]:
+    """Return each user's newest `limit` groups with the numbers of their newest events, newest first.
 
     Users without groups are left out, and so are groups of unknown kinds, which a later version has archived. One query
-    per 256 users, which reads at most `most` + 1 rows per user.
+    per 256 users, which reads at most `limit` + 1 rows per user.
     """
     found: dict[int, dict[Group, int]] = {}
     for some in chunks(users, statements.MAX_UNION_TERMS):
         terms = statements.terms_for(len(some))
         padded = [*some, *[NOBODY] * (terms - len(some))]
-        parameters = {"most": most + 1} | {f"user{place}": user for place, user in enumerate(padded)}
+        parameters = {"limit": limit + 1} | {f"user{place}": user for place, user in enumerate(padded)}
         for row in await connection.execute(newest_of(terms), parameters):
             group = group_of(row.kind, row.subject)
             if group is not None:
                 found.setdefault(row.recipient, {})[group] = row.number
     return {
-        user: dict(sorted(groups.items(), key=lambda item: item[1], reverse=True)[:most])
+        user: dict(sorted(groups.items(), key=lambda item: item[1], reverse=True)[:limit])
         for user, groups in found.items()
     }
 
@@ -140,7 +140,7 @@ def newest_of(terms: int) -> Select[Any]:
     parts = []
     for place in range(terms):
         rows = select(*NOTIFICATIONS.c).where(table.recipient == bindparam(f"user{place}"))
-        limited = rows.order_by(table.number.desc()).limit(bindparam("most")).subquery()
+        limited = rows.order_by(table.number.desc()).limit(bindparam("limit")).subquery()
         parts.append(select(limited))
     every = union_all(*parts).subquery()
     return select(every)

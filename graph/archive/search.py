@@ -187,12 +187,12 @@ async def _look_up(
     return numbers, reach.bound
 
 
-def growing_chunks(items: Sequence[int], most: int) -> Iterator[Sequence[int]]:
-    """Yield the items in slices of 1, 2, 4 and so on, up to `most`. The first suffices for frequent words."""
+def growing_chunks(items: Sequence[int], limit: int) -> Iterator[Sequence[int]]:
+    """Yield the items in slices of 1, 2, 4 and so on, up to `limit`. The first suffices for frequent words."""
     start, size = 0, 1
     while start < len(items):
         yield items[start : start + size]
-        start, size = start + size, min(most, 2 * size)
+        start, size = start + size, min(limit, 2 * size)
 
 
 async def _first_segment(connection: AsyncConnection, number: int) -> int:

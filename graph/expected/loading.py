@@ -155,8 +155,8 @@ class Loading:
         for few in chunks(active, max(1, self._rows // (self._limits.posts + 1))):
             yield await self._hot(post_list, await self._newest(post_list, few, self._limits.posts + 1))
 
-    async def _newest(self, post_list: PostList, owners: Sequence[int], most: int) -> dict[int, list[EventRow]]:
-        reads = [(owner, Window(most, forward=True)) for owner in owners]
+    async def _newest(self, post_list: PostList, owners: Sequence[int], limit: int) -> dict[int, list[EventRow]]:
+        reads = [(owner, Window(limit, forward=True)) for owner in owners]
         return dict(zip(owners, await self._archive.post_rows(reads, post_list), strict=True))
 
     async def notifications(self, users: Sequence[int]) -> AsyncIterator[FoldedBatch]:
@@ -167,9 +167,9 @@ class Loading:
         few = await self._archive.notifications(users, FEW_GROUPS)
         many = [user for user, groups in few.items() if len(groups) == FEW_GROUPS]
         yield await self._notified([user for user in users if user not in many], few)
-        most = self._notifications_kept + 1
-        for some in chunks(many, max(1, self._rows // most)):
-            yield await self._notified(some, await self._archive.notifications(some, most))
+        limit = self._notifications_kept + 1
+        for some in chunks(many, max(1, self._rows // limit)):
+            yield await self._notified(some, await self._archive.notifications(some, limit))
 
     async def _notified(self, users: Sequence[int], groups: Mapping[int, Mapping[Group, int]]) -> FoldedBatch:
         """Return a batch with these notification groups of users and the numbers up to which they are read."""

@@ -75,11 +75,11 @@ class PostingLists(Generic[K, V]):
     must not be tuples or sets.
     """
 
-    __slots__ = ("_lists", "_most")
+    __slots__ = ("_lists", "_peak")
 
     def __init__(self) -> None:
         self._lists: dict[K, V | Values[V]] = {}
-        self._most = 0
+        self._peak = 0
 
     def __getitem__(self, key: K) -> Values[V]:
         """Return the values under a key, empty if there are none."""
@@ -126,7 +126,7 @@ class PostingLists(Generic[K, V]):
                 if values:
                     lists[key] = next(iter(values)) if len(values) == 1 else values
                     continue
-            self._most = max(self._most, len(lists))
+            self._peak = max(self._peak, len(lists))
             del lists[key]
-        if not lists or self._most > SPARE_ROOM * max(len(lists), FEW):
-            self._lists, self._most = dict(lists), len(lists)
+        if not lists or self._peak > SPARE_ROOM * max(len(lists), FEW):
+            self._lists, self._peak = dict(lists), len(lists)

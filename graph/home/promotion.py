@@ -39,13 +39,13 @@ async def add_step(store: Store, step: PromotionStep, entry: str = "", group: st
 
 
 class Promotion:
-    """Executes one step: marks the author in the caches of at most `most` followers, newest follows first."""
+    """Executes one step: marks the author in the caches of at most `limit` followers, newest follows first."""
 
-    def __init__(self, store: Store, cache: HomeCache, step: PromotionStep, most: int, entry: str, group: str) -> None:
+    def __init__(self, store: Store, cache: HomeCache, step: PromotionStep, limit: int, entry: str, group: str) -> None:
         self._store = store
         self._cache = cache
         self._step = step
-        self._followers = Followers(store, step.author, high=step.high, limit=most)
+        self._followers = Followers(store, step.author, high=step.high, limit=limit)
         self._marking: list[int] = []
         self._entry = entry
         self._group = group

@@ -239,18 +239,18 @@ class Log:
                 return
             after = number_of(entries[-1][0])
 
-    async def after(self, number: int, up_to: int, most: int) -> tuple[list[Event], int, int]:
-        """Return the first `most` events in (number, up_to], the last number that they cover, and the trimmed number.
+    async def after(self, number: int, up_to: int, limit: int) -> tuple[list[Event], int, int]:
+        """Return the first `limit` events in (number, up_to], the last number that they cover, and the trimmed number.
 
         The trimmed number is the highest that retention has removed, as read after the events. One round trip.
         """
         entries, trimmed = await self._store.read(
             [
-                ("XRANGE", keys.LOG, f"({entry_id(number)}", entry_id(up_to), "COUNT", most),
+                ("XRANGE", keys.LOG, f"({entry_id(number)}", entry_id(up_to), "COUNT", limit),
                 ("GET", keys.TRIMMED),
             ]
         )
-        reached = number_of(entries[-1][0]) if len(entries) == most else up_to
+        reached = number_of(entries[-1][0]) if len(entries) == limit else up_to
         return [event for event in map(decode_entry, entries) if event is not None], reached, int(trimmed or 0)
 
     async def unprojected(self, watermark: int) -> list[Event] | None:
@@ -267,9 +267,9 @@ class Log:
             found += events
         return found
 
-    async def newest(self, up_to: int, most: int) -> list[Event]:
-        """Return the last `most` events up to a number, oldest first. One round trip."""
-        [entries] = await self._store.read([("XREVRANGE", keys.LOG, entry_id(up_to), "-", "COUNT", most)])
+    async def newest(self, up_to: int, limit: int) -> list[Event]:
+        """Return the last `limit` events up to a number, oldest first. One round trip."""
+        [entries] = await self._store.read([("XREVRANGE", keys.LOG, entry_id(up_to), "-", "COUNT", limit)])
         return [event for event in map(decode_entry, reversed(entries)) if event is not None]
 
     async def get(self, number: int) -> Event | None:

@@ -119,24 +119,24 @@ class Actors:
         return await self._crowds(view, await self._entries(view, unsure, MAX_SEARCHED, counted=counted), {})
 
     async def _entries(
-        self, view: View, groups: Mapping[Group, int], most: int, *, counted: bool = False
+        self, view: View, groups: Mapping[Group, int], limit: int, *, counted: bool = False
     ) -> dict[Group, Entries]:
-        """Return the newest `most` entries of each group. One round trip."""
+        """Return the newest `limit` entries of each group. One round trip."""
         viewer = view.viewer or 0
         follows = [group for group in groups if group.kind is FOLLOW]
         posts = [group for group in groups if group.kind is not FOLLOW]
         counts = [count_of(viewer, group) for group in follows] if counted else []
-        by_day = self._store.ask([*(followers_of(viewer, group, most) for group in follows), *counts], list)
+        by_day = self._store.ask([*(followers_of(viewer, group, limit) for group in follows), *counts], list)
         names = [SETS[group.kind](group.subject) for group in posts]
-        by_post = self._store.ask_each("ZRANGE", names, ("0", str(most), "REV"), list)
+        by_post = self._store.ask_each("ZRANGE", names, ("0", str(limit), "REV"), list)
         replies, rows = await asyncio.gather(by_day, by_post)
         sizes = replies[len(follows) :] or [0] * len(follows)
         found = {
-            group: Entries(list(map(int, reply)), size, len(reply) == most)
+            group: Entries(list(map(int, reply)), size, len(reply) == limit)
             for group, reply, size in zip(follows, replies, sizes, strict=False)
         }
         for group, reply in zip(posts, rows, strict=True):
-            found[group] = Entries(numbers_in(reply)[:most], 0, len(reply) > most)
+            found[group] = Entries(numbers_in(reply)[:limit], 0, len(reply) > limit)
         return found
 
     async def _crowds(
@@ -176,10 +176,10 @@ def authors_of(reposts: Iterable[int], authors: Mapping[int, int | None]) -> lis
     return [author for post in reposts if (author := authors[post]) is not None]
 
 
-def followers_of(recipient: int, group: Group, most: int) -> Command:
+def followers_of(recipient: int, group: Group, limit: int) -> Command:
     """Return the command that reads the newest users who followed on one day."""
     low, high = numbers_of_day(group.subject)
-    return ("ZRANGE", keys.followers(recipient), f"({high}", low, "BYSCORE", "REV", "LIMIT", 0, most)
+    return ("ZRANGE", keys.followers(recipient), f"({high}", low, "BYSCORE", "REV", "LIMIT", 0, limit)
 
 
 def count_of(recipient: int, group: Group) -> Command:

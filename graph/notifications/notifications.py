@@ -116,17 +116,17 @@ class Notifications:
         """
         viewer = viewer_of(view)
         limit = MAX_UNREAD + 1
-        count, most, further, below = 0, limit, 0, f"({MAX_NUMBER + 1}"
+        count, size, further, below = 0, limit, 0, f"({MAX_NUMBER + 1}"
         names = [keys.notifications(viewer), keys.notifications_read(viewer)]
         while True:
-            [words] = await self._store.read([script("unread").call(names, most, below)])
+            [words] = await self._store.read([script("unread").call(names, size, below)])
             rows = list(zip(words[::2], words[1::2], strict=True))
             if rows:
                 count_items(STEPS_PER_GROUP * len(rows))
                 count += await self._number_shown(view, groups_of(rows))
-            if count >= limit or len(rows) < most:
+            if count >= limit or len(rows) < size:
                 return min(count, limit)
-            most = further = next_size(further, limit - count)
+            size = further = next_size(further, limit - count)
             below = f"({int(rows[-1][1])}"
 
     async def mark_read(self, viewer: int, up_to: int) -> None:

@@ -23,11 +23,11 @@ async def scanned_page(
     show: Callable[[Sequence[C]], Awaitable[list[T]]],
     *,
     up_to: int = MAX_NUMBER,
-    most: int = MOST_SCANNED,
+    limit: int = MOST_SCANNED,
 ) -> Page[T]:
     """Return a page of the candidates in a window that are shown, with numbers up to `up_to`.
 
-    Scans at most `most` candidates.
+    Scans at most `limit` candidates.
 
     The scan also stops when the operation's budget, which all its pages share, is used up (`graph.archive.usage`). The
     page may then be short, even empty, although there are more candidates; it has the number at which the next page
@@ -40,7 +40,7 @@ async def scanned_page(
     high = min(window.high, up_to + 1)
     rest: Window | None = replace(window, high=high) if window.low + 1 < high else None
     found: list[T] = []
-    room, wanted = most, window.count + 1
+    room, wanted = limit, window.count + 1
     for turn in range(MOST_READS):
         allowed = room if usage is None else min(room, usage.rows_left())
         if rest is None or not allowed or len(found) > window.count:

@@ -41,8 +41,8 @@ async def read_members(store: Store, key: Callable[[int], str], windows: Mapping
     return [[new_follow((int(member), int(score))) for member, score in rows] for rows in replies]
 
 
-def range_of(key: str, window: Window, most: int) -> Command:
-    """Return the command that reads the first `most` members of a window with their scores."""
+def range_of(key: str, window: Window, limit: int) -> Command:
+    """Return the command that reads the first `limit` members of a window with their scores."""
     low, high = f"({window.low}", f"({window.high}"
     bounds = (high, low, "BYSCORE", "REV") if window.forward else (low, high, "BYSCORE")
-    return ("ZRANGE", key, *bounds, "LIMIT", 0, most, "WITHSCORES")
+    return ("ZRANGE", key, *bounds, "LIMIT", 0, limit, "WITHSCORES")

@@ -59,9 +59,9 @@ class Blocks:
         await changes.change(viewer, str(user), rows, begin=begin)
 
     async def _refuse(self, _viewer: int) -> None:
-        most = self._max_blocked
-        message = f"You can mute at most {most:,} users and block at most {most:,}. Unmute or unblock one first."
-        raise Rejected.because(ProblemCode.TOO_MANY, message, "userId", max=most, length=most + 1)
+        limit = self._max_blocked
+        message = f"You can mute at most {limit:,} users and block at most {limit:,}. Unmute or unblock one first."
+        raise Rejected.because(ProblemCode.TOO_MANY, message, "userId", max=limit, length=limit + 1)
 
     async def muted(self, viewer: int, window: Window) -> Page[Follow]:
         """Return a page of the users whom the viewer mutes, newest mute first. One round trip."""

@@ -15,7 +15,7 @@ from graph.store.store import Store
 
 
 class PairChanges:
-    """Begins and ends the pairs of one set. An owner has at most `most` of them.
+    """Begins and ends the pairs of one set. An owner has at most `limit` of them.
 
     `at_limit` is called with an owner who has reached the limit. It raises Rejected, or makes room by ending some
     pairs.
@@ -27,14 +27,14 @@ class PairChanges:
         log: Log,
         commit: Commit,
         pair_set: PairSet,
-        most: int,
+        limit: int,
         at_limit: Callable[[int], Awaitable[None]],
     ) -> None:
         self._store = store
         self._log = log
         self._commit = commit
         self._pair_set = pair_set
-        self._most = most
+        self._limit = limit
         self._at_limit = at_limit
 
     def reads(self, owner: int, member: str) -> list[Command]:
@@ -55,7 +55,7 @@ class PairChanges:
             stands = latest.rows[0] is not None
             if latest.events is not None and latest.after(stands, partial(self._after, owner, member)) is begin:
                 return
-        elif begin and count >= self._most:
+        elif begin and count >= self._limit:
             await self._at_limit(owner)
         await self._commit([self._pair_set.body_of(owner, member, begins=begin)])
 

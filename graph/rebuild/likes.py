@@ -31,7 +31,7 @@ class LikeLoading:
         self._store = store
         self._archive = archive
         self._kept = tuning.hot_posts
-        self._most = tuning.hot_posts + tuning.hot_slack
+        self._largest = tuning.hot_posts + tuning.hot_slack
         self._rows = rows
 
     async def load(self, tombstones_after: int) -> int:
@@ -67,7 +67,7 @@ class LikeLoading:
         commands = []
         for group in self._store.together(words.items(), lambda owner: names(owner[0])[0], OWNERS_PER_SCRIPT):
             all_names = [name for owner, _ in group for name in names(owner)]
-            limits = (len(all_names) // len(group), self._most, self._kept)
+            limits = (len(all_names) // len(group), self._largest, self._kept)
             commands.append(script("load_likes").call(all_names, *limits, orjson.dumps([part for _, part in group])))
         await self._store.send(commands)
 

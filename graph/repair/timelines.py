@@ -128,8 +128,8 @@ class TimelineComparison(Comparison):
         limits, largest = HotLimits.of(tuning, datetime.now(UTC)), tuning.hot_posts + tuning.hot_slack
         reads = []
         for t in timelines:
-            most = limits.posts + 1 if t.lacks_posts(largest) else max(1, t.hot)
-            reads.append((t.author, Window(most, forward=True, low=min(t.found or 0, high), high=high)))
+            count = limits.posts + 1 if t.lacks_posts(largest) else max(1, t.hot)
+            reads.append((t.author, Window(count, forward=True, low=min(t.found or 0, high), high=high)))
         for t, rows in zip(timelines, await self.scope.archive.post_rows(reads, self.post_list), strict=True):
             lowest = floor([row.number for row in rows], limits) if t.lacks_posts(largest) else 0
             t.floor = max(t.found or 0, lowest)

@@ -73,7 +73,7 @@ class Searches:
     def __init__(self, binding: Binding, posts: Posts, *, scanned: int = MOST_SCANNED) -> None:
         self._binding = binding
         self._posts = posts
-        self._most = scanned
+        self._scan_limit = scanned
 
     async def begin(self, filter_: EventFilter, since: datetime | None = None, until: datetime | None = None) -> Search:
         """Return a search up to the current archive watermark for posts from `since` on and before `until`.
@@ -106,7 +106,7 @@ class Searches:
             return await self._visible(view, [row for row in rows if matches(search.filter, row)])
 
         window = replace(window, low=max(window.low, search.low), high=min(window.high, search.high))
-        return await scanned_page(window, read, show, up_to=search.watermark, most=self._most)
+        return await scanned_page(window, read, show, up_to=search.watermark, limit=self._scan_limit)
 
     async def _visible(self, view: View, rows: Sequence[EventRow]) -> list[Post]:
         """Return the posts of rows that are not deleted and not hidden from the view. One round trip, if any."""

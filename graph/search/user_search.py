@@ -38,7 +38,7 @@ class UserSearches:
     def __init__(self, binding: Binding, users: Users, *, scanned: int = MOST_SCANNED) -> None:
         self._binding = binding
         self._users = users
-        self._most = scanned
+        self._scan_limit = scanned
 
     async def page(self, view: View, text: str, window: Window) -> tuple[Page[Follow], dict[int, User]]:
         """Return a page of the users who match a text, without those hidden from the view, and their profiles by id.
@@ -79,4 +79,4 @@ class UserSearches:
                 if id_ == exact or query.matches(user.login, user.name)
             ]
 
-        return await scanned_page(window, read, show, most=self._most), profiles
+        return await scanned_page(window, read, show, limit=self._scan_limit), profiles

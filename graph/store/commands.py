@@ -141,10 +141,10 @@ def check_slots(commands: Iterable[Command]) -> None:
             raise SlotError(f"{command[0]!s} names keys of different slots: {', '.join(keys)}")
 
 
-def in_groups(items: Iterable[K], group_of: Callable[[K], object], most: int) -> Iterator[Sequence[K]]:
-    """Yield lists of at most `most` items, all of the same group, so that one command can name the keys of a list."""
+def in_groups(items: Iterable[K], group_of: Callable[[K], object], limit: int) -> Iterator[Sequence[K]]:
+    """Yield lists of at most `limit` items, all of the same group, so that one command can name the keys of a list."""
     groups: defaultdict[object, list[K]] = defaultdict(list)
     for item in items:
         groups[group_of(item)].append(item)
     for group in groups.values():
-        yield from chunks(group, most)
+        yield from chunks(group, limit)

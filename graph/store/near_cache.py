@@ -43,7 +43,7 @@ class TrackingPeriod:
 
 
 class NearCache:
-    """At most `most` values by key, in two generations. The least recently used values are dropped first.
+    """At most `limit` values by key, in two generations. The least recently used values are dropped first.
 
     `absences` is True if the cache also remembers absent keys. It does not on a cluster: a node that loses a slot
     invalidates the keys that it held, but not absent ones, which clients may then create on the new node.
@@ -56,14 +56,14 @@ class NearCache:
     `added` counts the commands that were sent only for the cache.
     """
 
-    def __init__(self, most: int, *, absences: bool = True) -> None:
+    def __init__(self, limit: int, *, absences: bool = True) -> None:
         self.absences = absences
         self.expected: Moment = LOST
         self.sent: Moment = 0
         self.hits = self.misses = self.invalidations = self.added = 0
         self._sources: set[TrackingPeriod] = set()
         self._judged_at, self._judged_hits, self._rest = WINDOW, 0, 0
-        self._half = max(1, most // 2)
+        self._half = max(1, limit // 2)
         self._floor: Moment = 0
         self._young: dict[str, tuple[TrackingPeriod, Any]] = {}
         self._old: dict[str, tuple[TrackingPeriod, Any]] = {}

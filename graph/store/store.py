@@ -331,25 +331,25 @@ class Store:
         samples.rotate()
         return samples[0]
 
-    def together(self, items: Iterable[K], key: Callable[[K], str], most: int) -> Iterator[Sequence[K]]:
-        """Yield lists of at most `most` items whose keys one command may name: on a cluster, the keys of one slot.
+    def together(self, items: Iterable[K], key: Callable[[K], str], limit: int) -> Iterator[Sequence[K]]:
+        """Yield lists of at most `limit` items whose keys one command may name: on a cluster, the keys of one slot.
 
         `key` returns a key of an item; all keys of the item must be in its slot.
         """
         if self.in_order and not self.single_slot:
-            return chunks([*items], most)
-        return in_groups(items, lambda item: key_slot(key(item).encode()), most)
+            return chunks([*items], limit)
+        return in_groups(items, lambda item: key_slot(key(item).encode()), limit)
 
-    def on_one_node(self, items: Iterable[K], key: Callable[[K], str], most: int) -> Iterator[Sequence[K]]:
-        """Yield lists of at most `most` items whose keys are on one node, according to the slot map.
+    def on_one_node(self, items: Iterable[K], key: Callable[[K], str], limit: int) -> Iterator[Sequence[K]]:
+        """Yield lists of at most `limit` items whose keys are on one node, according to the slot map.
 
         `read_across_slots` reads them.
         """
         client = self._client
         if not isinstance(client, Cluster):
-            return chunks([*items], most)
+            return chunks([*items], limit)
         owner_of = client.topology.owner_of
-        return in_groups(items, lambda item: owner_of(key(item)), most)
+        return in_groups(items, lambda item: owner_of(key(item)), limit)
 
     async def scan(self, pattern: str) -> AsyncIterator[list[str]]:
         """Yield lists of the keys that match a pattern. A key may be yielded twice.

@@ -181,22 +181,22 @@ class Check:
             )
         return key
 
-    def _line(self, value: str, name: str, least: int, most: int) -> str:
-        cleaned = self._words(value, name, ProblemCode.INVALID, most)
+    def _line(self, value: str, name: str, minimum: int, maximum: int) -> str:
+        cleaned = self._words(value, name, ProblemCode.INVALID, maximum)
         if any(character in cleaned for character in "\t\n\u2028\u2029"):
             self.fail(ProblemCode.INVALID, f"The {name} contains a line break or tab. Write it on one line.", name)
         elif is_blank(cleaned) and not any(problem.field == (name,) for problem in self.problems):
             message = f"The {name} must have at least one visible character."
-            self.fail(ProblemCode.INVALID, message, name, min=least, max=most, length=0)
+            self.fail(ProblemCode.INVALID, message, name, min=minimum, max=maximum, length=0)
         self._direction(cleaned, name)
         return cleaned
 
-    def words(self, value: str, name: str, most: int, *path: str) -> str:
-        """Check and return the normalised text of the field at this path: at most `most` characters.
+    def words(self, value: str, name: str, maximum: int, *path: str) -> str:
+        """Check and return the normalised text of the field at this path: at most `maximum` characters.
 
         The text must not change the direction of text that an interface shows after it.
         """
-        cleaned = self._words(value, name, ProblemCode.INVALID, most, *path)
+        cleaned = self._words(value, name, ProblemCode.INVALID, maximum, *path)
         self._direction(cleaned, name, *path)
         return cleaned
 
@@ -205,15 +205,15 @@ class Check:
             message = f"The {name} changes the direction of the text after it. Remove or close the direction marks."
             self.fail(ProblemCode.INVALID, message, *(path or (name,)))
 
-    def _words(self, value: str, name: str, too_long: ProblemCode, most: int, *path: str) -> str:
+    def _words(self, value: str, name: str, too_long: ProblemCode, maximum: int, *path: str) -> str:
         where = path or (name,)
         if not encodable(value):
             message = f"The {name} contains a lone surrogate, which is not valid Unicode."
             self.fail(ProblemCode.INVALID, message, *where)
             return ""
         value = value.strip()
-        if len(value) > most * DECOMPOSED:
-            self._too_long(too_long, name, len(value), most, *where)
+        if len(value) > maximum * DECOMPOSED:
+            self._too_long(too_long, name, len(value), maximum, *where)
             return ""
         if has_many_marks(value):
             message = f"The {name} has too many combining characters in a row; the limit is {MAX_MARKS}."
@@ -222,13 +222,13 @@ class Check:
         cleaned = unicodedata.normalize("NFC", value.replace("\r\n", "\n").replace("\r", "\n")).strip()
         if CONTROL.search(cleaned):
             self.fail(ProblemCode.INVALID, f"The {name} contains control characters. Remove them.", *where)
-        elif len(cleaned) > most:
-            self._too_long(too_long, name, len(cleaned), most, *where)
+        elif len(cleaned) > maximum:
+            self._too_long(too_long, name, len(cleaned), maximum, *where)
         return cleaned
 
-    def _too_long(self, code: ProblemCode, name: str, length: int, most: int, *path: str) -> None:
-        message = f"The {name} has {length} characters; the limit is {most}."
-        self.fail(code, message, *path, max=most, length=length)
+    def _too_long(self, code: ProblemCode, name: str, length: int, maximum: int, *path: str) -> None:
+        message = f"The {name} has {length} characters; the limit is {maximum}."
+        self.fail(code, message, *path, max=maximum, length=length)
 
 
 def is_possible_password(password: str) -> bool:

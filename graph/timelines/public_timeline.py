@@ -26,7 +26,7 @@ class PublicTimeline:
     def __init__(self, binding: Binding, posts: Posts, *, scanned: int = MOST_SCANNED) -> None:
         self._binding = binding
         self._posts = posts
-        self._most = scanned
+        self._scan_limit = scanned
 
     async def begin(self) -> Timeline:
         """Return the public timeline up to the current archive watermark. One query. Raises ArchiveUnavailable.
@@ -53,7 +53,7 @@ class PublicTimeline:
         async def show(rows: Sequence[EventRow]) -> list[Post]:
             return await self._shown(view, [post_of(row) for row in rows])
 
-        return await scanned_page(window, read, show, up_to=watermark, most=self._most)
+        return await scanned_page(window, read, show, up_to=watermark, limit=self._scan_limit)
 
     async def _shown(self, view: View, candidates: Sequence[Post]) -> list[Post]:
         """Return the posts that are not deleted and whose authors are not silenced. At most one round trip."""

@@ -106,8 +106,8 @@ class Consumer:
         """
         last = "+" if before is None else f"({before}"
         passed_over = self._passed_over()
-        most = self._batch + len(passed_over)
-        rows = await self._store.run("XPENDING", self._stream, GROUP, "IDLE", self._lease_ms, "-", last, most)
+        count = self._batch + len(passed_over)
+        rows = await self._store.run("XPENDING", self._stream, GROUP, "IDLE", self._lease_ms, "-", last, count)
         claimable: list[str] = []
         last_delivery: list[str] = []
         for entry, _, _, deliveries in rows:

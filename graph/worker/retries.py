@@ -121,14 +121,14 @@ class Retries:
 
     Entries that fail together are retried together, in the background. If there are `GROUPS` groups, entries join the
     newest one, so that no entry waits for its turn. If no entry of a group succeeds for three leases, the group is
-    given up: another worker may reach a shard that this one cannot. At `most` entries, the consumer takes no more.
+    given up: another worker may reach a shard that this one cannot. At `limit` entries, the consumer takes no more.
     """
 
-    def __init__(self, consumer: Consumer, pacer: Pacer, acknowledge: Acknowledge, most: int) -> None:
+    def __init__(self, consumer: Consumer, pacer: Pacer, acknowledge: Acknowledge, limit: int) -> None:
         self._consumer = consumer
         self._pacer = pacer
         self._acknowledge = acknowledge
-        self._most = most
+        self._limit = limit
         self._groups: dict[asyncio.Task[None], RetryGroup] = {}
 
     def __len__(self) -> int:
@@ -142,7 +142,7 @@ class Retries:
     @property
     def is_full(self) -> bool:
         """True if the consumer must not take further entries."""
-        return len(self) >= self._most
+        return len(self) >= self._limit
 
     async def add(self, works: Sequence[Work]) -> None:
         """Retry these entries in the background, and do not count their delivery. Two round trips if there are any."""

@@ -125,6 +125,6 @@ def rank_by_popularity(random: Random, size: int) -> int:
     return int(size * random.random() ** 2)
 
 
-def following_count(random: Random, mean: float, most: int) -> int:
+def following_count(random: Random, mean: float, limit: int) -> int:
     """Return a random number of users for a user to follow: usually few, sometimes many, `mean` on average."""
-    return min(most, int(mean / 2 * random.paretovariate(2) + 0.5))
+    return min(limit, int(mean / 2 * random.paretovariate(2) + 0.5))

@@ -48,20 +48,20 @@ class Conversations:
         lane: Lane,
         posts: Sequence[Event],
         share: float,
-        most: int,
+        limit: int,
         make: Callable[[int, Event, PostPublished], EventBody],
     ) -> list[Event]:
         """Return reactions by the authors' followers to a share of the posts. `make` builds each event."""
         planned: list[Planned] = []
         for event in posts:
             if isinstance(event.body, PostPublished) and self._random.random() < share:
-                fans = self._some(self._fans[event.body.author], most)
+                fans = self._some(self._fans[event.body.author], limit)
                 planned += [(self._later(event.at, lane), make(fan, event, event.body)) for fan in fans]
         return numbered(by_time(planned), lane)
 
-    def _some(self, users: Sequence[int], most: int) -> Iterator[int]:
+    def _some(self, users: Sequence[int], limit: int) -> Iterator[int]:
         """Yield a random number of different users: usually few, sometimes many."""
-        count = min(len(users), most, int(self._random.paretovariate(1.4)))
+        count = min(len(users), limit, int(self._random.paretovariate(1.4)))
         yield from self._random.sample(users, count)
 
     def _later(self, time: datetime, lane: Lane) -> datetime:

@@ -233,14 +233,14 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Caller, None]):
     async def handle_subscribe(self, message: SubscribeMessage) -> None:
         """Start an operation, unless the message violates the protocol or the socket runs too many operations."""
         id = message["id"]
-        most = self.max_subscriptions_per_connection
+        limit = self.max_subscriptions_per_connection
         if not self.connection_acknowledged:
             await self.websocket.close(UNAUTHORIZED, "Unauthorized")
         elif id in self.operations:
             await self.websocket.close(NOT_UNIQUE, f"Subscriber for {id} already exists")
-        elif most is not None and len(self.operations) >= most:
+        elif limit is not None and len(self.operations) >= limit:
             await self._refuse(
-                id, f"This socket is running {most} operations, which is the limit. End one first.", RATE_LIMITED
+                id, f"This socket is running {limit} operations, which is the limit. End one first.", RATE_LIMITED
             )
         else:
             await self._start(id, message["payload"])

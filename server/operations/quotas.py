@@ -35,15 +35,15 @@ class QuotaExceeded(Exception):
 
 
 class Quota:
-    """Counts the open resources of one kind for each holder, and allows each holder at most `most`."""
+    """Counts the open resources of one kind for each holder, and allows each holder at most `limit`."""
 
-    def __init__(self, most: int) -> None:
-        self.most = most
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
         self._held: Counter[Hashable] = Counter()
 
     def acquire(self, holder: Hashable, weight: int = 1) -> Release:
         """Count `weight` for a holder. Return a function that releases it, to be called once. Raises QuotaExceeded."""
-        if self.held_by(holder) + weight > self.most:
+        if self.held_by(holder) + weight > self.limit:
             raise QuotaExceeded
         self._held[holder] += weight
         return partial(self._release, holder, weight)
@@ -73,14 +73,14 @@ class EventPoints:
         self._per_second = per_minute / MINUTE
         self._full_at: dict[str, float] = {}
         self._waiting: dict[str, asyncio.Future[None]] = {}
-        self._most = FULL_BUCKETS
+        self._cleanup_size = FULL_BUCKETS
 
     def charge(self, holder: str, points: int) -> None:
         """Take points from the bucket of a holder. A bucket with fewer points goes into debt."""
         now = asyncio.get_running_loop().time()
-        if len(self._full_at) >= self._most and holder not in self._full_at:
+        if len(self._full_at) >= self._cleanup_size and holder not in self._full_at:
             self._full_at = {each: full_at for each, full_at in self._full_at.items() if full_at > now}
-            self._most = len(self._full_at) + FULL_BUCKETS
+            self._cleanup_size = len(self._full_at) + FULL_BUCKETS
         self._full_at[holder] = max(now, self._full_at.get(holder, now)) + points / self._per_second
 
     def left(self, holder: str) -> float:
@@ -158,14 +158,14 @@ class Quotas:
             try:
                 acquired.callback(quota.acquire(holder))
             except QuotaExceeded:
-                message = f"You have {quota.most} live subscriptions, which is the limit. End one first."
+                message = f"You have {quota.limit} live subscriptions, which is the limit. End one first."
                 raise GraphQLError(message, extensions={"code": RATE_LIMITED}) from None
             for field in fields:
                 try:
                     acquired.callback(self.streams_of_field.acquire((holder, field)))
                 except QuotaExceeded:
                     message = (
-                        f"You have {self.streams_of_field.most} live subscriptions to '{field}', which is the limit "
+                        f"You have {self.streams_of_field.limit} live subscriptions to '{field}', which is the limit "
                         f"for one field. End one first."
                     )
                     raise GraphQLError(message, extensions={"code": RATE_LIMITED}) from None
@@ -182,24 +182,24 @@ class Quotas:
         except QuotaExceeded:
             message = (
                 f"Your event filters have {quota.held_by(holder):,} terms and this one has {terms:,}; "
-                f"the limit is {quota.most:,}{' for anonymous clients' if anonymous else ''}. "
+                f"the limit is {quota.limit:,}{' for anonymous clients' if anonymous else ''}. "
                 "End a subscription first, or use a smaller filter."
             )
             raise GraphQLError(message, extensions={"code": RATE_LIMITED}) from None
 
 
 class Turns:
-    """Limits each holder to `most` concurrent operations in this process."""
+    """Limits each holder to `limit` concurrent operations in this process."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
         self._running: dict[Hashable, int] = {}
         self._waiting: dict[Hashable, deque[asyncio.Future[None]]] = {}
 
     def try_acquire(self, holder: Hashable) -> bool:
         """Take a turn and return True if the holder has a free one; return False otherwise. `release` gives it back."""
         running = self._running.get(holder, 0)
-        if running >= self._most:
+        if running >= self._limit:
             return False
         self._running[holder] = running + 1
         return True
@@ -211,7 +211,7 @@ class Turns:
         waiting = self._waiting.setdefault(holder, deque())
         if len(waiting) >= MAX_WAITING:
             raise RateLimited(
-                f"{self._most} of your operations are running and {MAX_WAITING} are waiting, which is the limit. "
+                f"{self._limit} of your operations are running and {MAX_WAITING} are waiting, which is the limit. "
                 "Send fewer at the same time.",
                 1,
                 "turns",

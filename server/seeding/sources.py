@@ -194,8 +194,8 @@ class Plan:
     def _following_counts(self) -> Iterator[int]:
         """Yield how many users each user follows: fewer than all, and few enough for the milliseconds of a month."""
         random = random_numbers("appetites", SEED)
-        most = min(self.people, MONTH_MS // self.people) - 1
-        return (following_count(random, self.following, most) for _ in range(self.people if self.following else 0))
+        limit = min(self.people, MONTH_MS // self.people) - 1
+        return (following_count(random, self.following, limit) for _ in range(self.people if self.following else 0))
 
 
 def generated_profiles(people: int) -> Iterator[Person]:

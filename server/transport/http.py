@@ -159,8 +159,8 @@ class HttpProtocol(HttpToolsProtocol):
 
     def _check_size(self) -> bool:
         """Return True if the incomplete request is within the limits; otherwise refuse it and return False."""
-        most = MAX_DISCARDED if self._discards_body() else MAX_HEAD
-        if self._overhead > most or (self._phase == HEAD and len(self.headers) > MAX_HEADERS):
+        limit = MAX_DISCARDED if self._discards_body() else MAX_HEAD
+        if self._overhead > limit or (self._phase == HEAD and len(self.headers) > MAX_HEADERS):
             self._refuse(Refusal(431, "headers"))
             return False
         return True

@@ -97,10 +97,10 @@ async def test_an_outage_of_the_archive_loses_and_refuses_nothing(
     await agree(graph)
 
 
-async def trimmed(graph: Graph, most: int) -> None:
+async def trimmed(graph: Graph, limit: int) -> None:
     """Wait until the log has at most this many events."""
     async with asyncio.timeout(PATIENCE):
-        while int(await graph.store.run("XLEN", keys.LOG)) > most:  # noqa: ASYNC110 - the store sends no notification
+        while int(await graph.store.run("XLEN", keys.LOG)) > limit:  # noqa: ASYNC110 - the store sends no notification
             await asyncio.sleep(0.1)
 
 

@@ -81,15 +81,15 @@ class DirectStore(InterceptedStore):
             if int(cursor) == 0:
                 return
 
-    def together(self, items: Iterable[K], key: Callable[[K], str], most: int) -> Iterator[Sequence[K]]:
-        """Yield lists of at most `most` items whose keys one command may name. Different tags never share a slot."""
+    def together(self, items: Iterable[K], key: Callable[[K], str], limit: int) -> Iterator[Sequence[K]]:
+        """Yield lists of at most `limit` items whose keys one command may name. Different tags never share a slot."""
         if self.in_order:
-            return super().together(items, key, most)
-        return in_groups(items, lambda item: tag_of(key(item)), most)
+            return super().together(items, key, limit)
+        return in_groups(items, lambda item: tag_of(key(item)), limit)
 
-    def on_one_node(self, items: Iterable[K], key: Callable[[K], str], most: int) -> Iterator[Sequence[K]]:
-        """Yield lists of at most `most` items whose keys are on one server."""
-        return in_groups(items, lambda item: self.exchange.servers.place_of(key(item)), most)
+    def on_one_node(self, items: Iterable[K], key: Callable[[K], str], limit: int) -> Iterator[Sequence[K]]:
+        """Yield lists of at most `limit` items whose keys are on one server."""
+        return in_groups(items, lambda item: self.exchange.servers.place_of(key(item)), limit)
 
     async def replicate(self, key: str, milliseconds: int) -> None:
         """Write a time to `key`. There are no replicas to wait for."""

@@ -227,13 +227,13 @@ class Interleaving:
             if event.number > before and isinstance(event.body, APPLIED):
                 self.world.apply(event)
 
-    async def _poll(self, who: int, most: int) -> None:
+    async def _poll(self, who: int, limit: int) -> None:
         graph, feed = self.feeds[self.at[who]]
-        await self.clients[who].poll(graph, feed, most)
+        await self.clients[who].poll(graph, feed, limit)
 
-    async def _poll_all(self, most: int) -> None:
+    async def _poll_all(self, limit: int) -> None:
         """Poll all clients at the same time, so that they wait for the same events."""
-        await asyncio.gather(*(self._poll(who, most) for who in range(len(self.clients))))
+        await asyncio.gather(*(self._poll(who, limit) for who in range(len(self.clients))))
 
     async def _move(self, who: int, process: int) -> None:
         await self.clients[who].disconnect()

@@ -36,9 +36,9 @@ class Tape:
         """Return True with this probability in percent; False is the simpler choice."""
         return self.below(100) >= 100 - percent
 
-    def some(self, options: Sequence[T], most: int) -> list[T]:
+    def some(self, options: Sequence[T], limit: int) -> list[T]:
         """Return up to this many different values, in their order."""
-        chosen = {self.below(len(options)) for _ in range(self.below(most + 1))} if options else set()
+        chosen = {self.below(len(options)) for _ in range(self.below(limit + 1))} if options else set()
         return [option for index, option in enumerate(options) if index in chosen]
 
 

@@ -203,10 +203,10 @@ async def pages(client: Client, query: str, *path: str, **variables: Any) -> lis
         after = page["pageInfo"]["endCursor"]
 
 
-async def home_of(client: Client, most: int = sys.maxsize) -> tuple[dict[int, Shown], str, int]:
+async def home_of(client: Client, limit: int = sys.maxsize) -> tuple[dict[int, Shown], str, int]:
     """Return the posts of a home timeline, newest first, the first page's `liveCursor`, and the oldest post read.
 
-    The oldest post is 0 if all were read. Pages are read until there are `most` posts.
+    The oldest post is 0 if all were read. Pages are read until there are `limit` posts.
     """
     nodes: list[Any] = []
     live, after = "", None
@@ -216,7 +216,7 @@ async def home_of(client: Client, most: int = sys.maxsize) -> tuple[dict[int, Sh
         nodes += page["nodes"]
         if not page["pageInfo"]["hasNextPage"]:
             return posts_in(nodes), live, 0
-        if len(nodes) >= most:
+        if len(nodes) >= limit:
             return posts_in(nodes), live, number(nodes[-1])
         after = page["pageInfo"]["endCursor"]
 

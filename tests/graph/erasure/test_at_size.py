@@ -69,14 +69,14 @@ def events(base: datetime, sizes: Sizes) -> Iterator[Event]:
     yield from (Event(number, body) for number, body in enumerate(bodies(first, sizes), first))
 
 
-async def erase_with_kills(raw: Redis, environment: dict[str, str], events: int, most: int) -> int:
+async def erase_with_kills(raw: Redis, environment: dict[str, str], events: int, limit: int) -> int:
     """Run workers until no user waits for erasure. Kill the first ones as the log grows. Return the number of kills."""
     kills = 0
     while await raw.exists(keys.ERASING):
         worker = await asyncio.create_subprocess_exec(*FANLINE, "worker", env=CLEAN | environment)
         added = await added_events(raw)
         while await raw.exists(keys.ERASING) and (  # noqa: ASYNC110 - the store sends no notification
-            kills == most or await added_events(raw) < added + events
+            kills == limit or await added_events(raw) < added + events
         ):
             await asyncio.sleep(0.05)
         kills += await raw.exists(keys.ERASING)

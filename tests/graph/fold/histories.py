@@ -49,8 +49,8 @@ def user_id(place: int) -> int:
 
 
 @st.composite
-def histories(draw: st.DrawFn, most: int = 30) -> list[Event]:
-    """Return sign-ups of four users and up to `most` of their events, in the order of their numbers.
+def histories(draw: st.DrawFn, limit: int = 30) -> list[Event]:
+    """Return sign-ups of four users and up to `limit` of their events, in the order of their numbers.
 
     A post may be deleted more than once. The sign-up of the last user is void: its login is not claimed. At the end,
     some users may be deleted and perhaps erased.
@@ -61,7 +61,7 @@ def histories(draw: st.DrawFn, most: int = 30) -> list[Event]:
     ]
     posts: list[Event] = []
     reposts = Reposts()
-    for _ in range(draw(st.integers(0, most))):
+    for _ in range(draw(st.integers(0, limit))):
         number = user_id(len(events)) + draw(st.integers(0, 3))
         for body in reposts.completed(draw(_bodies(posts)), number):
             events.append(Event(max(number, user_id(len(events))), body))

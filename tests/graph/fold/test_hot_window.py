@@ -13,11 +13,13 @@ POSTS = st.lists(st.integers(1, 60), unique=True).map(lambda posts: sorted(posts
 
 
 @given(POSTS, st.integers(1, 8), st.integers(0, 8), st.integers(0, 60))
-def test_the_window_holds_the_newest_posts_that_are_not_old(posts: list[int], most: int, newest: int, old: int) -> None:
+def test_the_window_holds_the_newest_posts_that_are_not_old(
+    posts: list[int], limit: int, newest: int, old: int
+) -> None:
     """The posts above the floor are those that the rule selects. The others are counted as cold."""
-    limits = HotLimits(most, min(newest, most), old)
+    limits = HotLimits(limit, min(newest, limit), old)
     hot = [
-        post for place, post in enumerate(posts) if place < most and (place < limits.newest or post >= limits.oldest)
+        post for place, post in enumerate(posts) if place < limit and (place < limits.newest or post >= limits.oldest)
     ]
     bottom = floor(posts, limits)
     assert [post for post in posts if post > bottom] == hot

@@ -100,7 +100,7 @@ async def test_a_full_set_refuses_until_a_bookmarked_post_is_deleted(
 ) -> None:
     alice, bob = await people(graph, "alice", "bob")
     first, second, third = await posts(graph, bob, "one", "two", "three")
-    monkeypatch.setattr(graph.bookmarks._changes, "_most", 2)
+    monkeypatch.setattr(graph.bookmarks._changes, "_limit", 2)
     for post in (first, second):
         await add(graph, alice, post)
 
@@ -120,7 +120,7 @@ async def test_a_full_set_refuses_while_the_archive_is_down(graph: Graph, monkey
     """Without the archive, it is unknown which posts are deleted."""
     alice, bob = await people(graph, "alice", "bob")
     first, second = await posts(graph, bob, "one", "two")
-    monkeypatch.setattr(graph.bookmarks._changes, "_most", 1)
+    monkeypatch.setattr(graph.bookmarks._changes, "_limit", 1)
     await add(graph, alice, first)
 
     async def fail(*_: object) -> None:
@@ -142,7 +142,7 @@ async def test_a_full_set_removes_the_bookmarks_of_many_deleted_posts_in_portion
         await graph.posts.delete(bob, post)
     await graph.worker().drain()
     await graph.archiver.work()
-    monkeypatch.setattr(graph.bookmarks._changes, "_most", len(found))
+    monkeypatch.setattr(graph.bookmarks._changes, "_limit", len(found))
     [post] = await posts(graph, bob, "one more")
 
     await add(graph, alice, post)

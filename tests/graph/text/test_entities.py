@@ -155,12 +155,12 @@ def test_links_and_mentions_are_those_of_the_text(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "most"),
+    ("text", "maximum"),
     [("#a " * 400, 333), ("#北#" * 400, 333), ("@ab " * 300, 250), ("http://a " * 120, 111)],
 )
-def test_the_most_entities_of_a_text(text: str, most: int) -> None:
+def test_the_most_entities_of_a_text(text: str, maximum: int) -> None:
     """A text of 1,000 characters, the longest allowed for a post, has this many at most."""
-    assert len(entities_of(text[:1000])) in (most, most + 1)
+    assert len(entities_of(text[:1000])) in (maximum, maximum + 1)
 
 
 @pytest.mark.parametrize(

@@ -221,7 +221,7 @@ async def test_replies_and_suspended_authors_take_no_place(
 ) -> None:
     """Candidates exclude unlisted replies and, at once, posts of a suspended author. A page examines 100 posts."""
     graph = on_each_database
-    monkeypatch.setattr(graph.public_timeline, "_most", 100)
+    monkeypatch.setattr(graph.public_timeline, "_scan_limit", 100)
     monkeypatch.setattr("graph.archive.public_posts.SCANNED_EVENTS", 100)
     flooder, spammer = await people(graph, "flooder", "spammer")
     root = (await graph.posts.publish(flooder, "root")).id

@@ -67,14 +67,14 @@ def test_a_chosen_kind_costs_like_all() -> None:
 
 
 @pytest.mark.parametrize(
-    ("document", "default", "most"),
+    ("document", "default", "maximum"),
     [
         (FEED % "entries(first: 2) { nodes { actors%s { name } } }", DEFAULT_ACTORS, MAX_ACTORS),
         (FEED % "entries(first: 2) { nodes { ... on LikeNotification { actors%s { name } } } }", 3, 10),
         ('{ post(id: "x") { ancestors%s { text } } }', MAX_ANCESTORS, MAX_ANCESTORS),
     ],
 )
-def test_a_limit_is_the_length_of_a_list(document: str, default: int, most: int) -> None:
+def test_a_limit_is_the_length_of_a_list(document: str, default: int, maximum: int) -> None:
     """It is a literal, a variable, or the default of the argument if the variable is omitted."""
     document = f"query ($n: Int) {document}"
     one, three, five = (demand(document % f"(limit: {n})") for n in (1, 3, 5))
@@ -83,7 +83,7 @@ def test_a_limit_is_the_length_of_a_list(document: str, default: int, most: int)
     assert demand(document % "(limit: $n)", n=5).points == five.points
     assert demand(document % "(limit: $n)").points == demand(document % f"(limit: {default})").points
     assert demand(document % "").points >= demand(document % f"(limit: {default})").points
-    assert demand(document % "").size == demand(document % f"(limit: {most})").size
+    assert demand(document % "").size == demand(document % f"(limit: {maximum})").size
 
 
 def test_fields_of_an_interface_weigh_the_same_in_its_types() -> None:
