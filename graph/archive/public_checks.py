@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from graph.archive import public_posts, statements
 from graph.archive.inserts import add_rows
 from graph.archive.pages import IDS_PER_QUERY, by_owners, first_rows, post_numbers
-from graph.archive.public_posts import ALL, NO_DECISION, Move, SuspensionDecision
+from graph.archive.public_posts import ALL, MOVE_COLUMNS, NO_DECISION, Move, SuspensionDecision
 from graph.archive.rows import POST, SUSPENSION, UNSUSPENSION, EventRow
 from graph.archive.tables import EVENTS, PUBLIC_MOVES, PUBLIC_POSTS
 from graph.chunks import chunks
@@ -45,12 +45,12 @@ async def wrong_posts(connection: AsyncConnection, posts: Collection[int]) -> di
     """Return the posts that are missing from the table or wrong in it. Up to four statements per 2,000 posts."""
     held, wanted = await public_posts.held_among(connection, posts), await _listed(connection, posts)
     decisions = await public_posts.decisions(connection, {ALL, *held.values(), *wanted.values()})
-    fill = decisions.get(ALL, NO_DECISION).rest
+    fill = decisions.get(ALL, NO_DECISION).unmoved_below
     found = {}
     for post in posts:
         decision = decisions.get(wanted.get(post, held.get(post, ALL)), NO_DECISION)
         each = Listing(held.get(post), None if decision.suspended else wanted.get(post))
-        is_moving = post in wanted and post < decision.rest
+        is_moving = post in wanted and post < decision.unmoved_below
         is_filling = each.held is None and post < fill
         if each.held != each.wanted and not is_moving and not is_filling:
             found[post] = each
@@ -103,5 +103,5 @@ async def correct_decisions(connection: AsyncConnection, users: Collection[int])
     for chunk in chunks(wrong, statements.MAX_LIST_LENGTH):
         await connection.execute(delete(PUBLIC_MOVES).where(PUBLIC_MOVES.c.author.in_([user for user, _ in chunk])))
         decisions = [(user, SuspensionDecision(*_of(event), MAX_NUMBER + 1)) for user, event in chunk]
-        rows = [Move(user, each.number, int(each.suspended), each.rest) for user, each in decisions]
-        await add_rows(connection, PUBLIC_MOVES, Move._fields, rows)
+        rows = [Move(user, each.number, int(each.suspended), each.unmoved_below) for user, each in decisions]
+        await add_rows(connection, PUBLIC_MOVES, MOVE_COLUMNS, rows)

@@ -7,8 +7,8 @@ time.
 For each author, a row of `public_moves` holds the newest decision about the author's suspension: the one with the
 highest number, so that decisions can be archived in any order and more than once. A decision starts a *move* of the
 author's posts out of the table or back, newest first, which the worker performs in steps (`graph.archiver.moves`).
-`rest` is the progress: the posts below it have not been moved. A newer decision starts the move again. Pages leave out
-suspended authors whose posts are still being moved out.
+The column `rest` is the progress: the posts below it have not been moved. A newer decision starts the move again. Pages
+leave out suspended authors whose posts are still being moved out.
 
 The row of author 0 is the *fill* of an archive that is older than the table: posts below the `rest` of this row may be
 missing from the table. Pages read these posts from `events`.
@@ -41,22 +41,24 @@ SCANNED = 20_000
 SCANNED_EVENTS = 2000
 """The same limit for a read of `events`, below the progress of the fill."""
 TABLE, OLD = "public_posts", "events"
+MOVE_COLUMNS = tuple(PUBLIC_MOVES.c.keys())
+"""The columns of `PUBLIC_MOVES`, in the order of the fields of `Move`."""
 
 
 class PublicPage(NamedTuple):
     """Rows of posts in the direction of paging, and the part of the window still to read, or None if there is none."""
 
     rows: list[EventRow]
-    rest: Window | None
+    remaining: Window | None
 
 
 class Move(NamedTuple):
-    """A row of `public_moves`."""
+    """A row of `public_moves`. `unmoved_below` is the column `rest`."""
 
     author: int
     number: int
     suspended: int
-    rest: int
+    unmoved_below: int
 
 
 class SuspensionDecision(NamedTuple):
@@ -64,7 +66,7 @@ class SuspensionDecision(NamedTuple):
 
     suspended: bool
     number: int
-    rest: int
+    unmoved_below: int
 
 
 NO_DECISION = SuspensionDecision(False, 0, 0)
@@ -116,7 +118,7 @@ async def decide(connection: AsyncConnection, events: Sequence[EventRow]) -> Non
         replaced = [row.author for row in rows if row.author in held]
         if replaced:
             await connection.execute(delete(PUBLIC_MOVES).where(PUBLIC_MOVES.c.author.in_(replaced)))
-        await add_rows(connection, PUBLIC_MOVES, Move._fields, rows)
+        await add_rows(connection, PUBLIC_MOVES, MOVE_COLUMNS, rows)
 
 
 async def decisions(connection: AsyncConnection, authors: Collection[int]) -> dict[int, SuspensionDecision]:
@@ -245,7 +247,7 @@ async def step(connection: AsyncConnection, limit: int) -> bool:
     if move is None:
         return False
     if move.author == ALL:
-        rest = await _fill(connection, move.rest, limit)
+        rest = await _fill(connection, move.unmoved_below, limit)
     elif move.suspended:
         rest = await _move_out(connection, move, limit)
     else:
@@ -255,8 +257,8 @@ async def step(connection: AsyncConnection, limit: int) -> bool:
 
 
 async def _move_out(connection: AsyncConnection, move: Move, limit: int) -> int:
-    """Remove an author's newest posts below the `rest` of a move. Return the new `rest`."""
-    of_author = (PUBLIC_POSTS.c.author == move.author) & (PUBLIC_POSTS.c.number < move.rest)
+    """Remove an author's newest posts that a move has not reached. Return the new `rest`."""
+    of_author = (PUBLIC_POSTS.c.author == move.author) & (PUBLIC_POSTS.c.number < move.unmoved_below)
     query = select(PUBLIC_POSTS.c.number).where(of_author).limit(limit)
     query = query.order_by(PUBLIC_POSTS.c.author.desc(), PUBLIC_POSTS.c.number.desc())
     query = query.with_hint(PUBLIC_POSTS, "FORCE INDEX (public_posts_by_author)", "mysql")
@@ -266,8 +268,8 @@ async def _move_out(connection: AsyncConnection, move: Move, limit: int) -> int:
 
 
 async def _move_in(connection: AsyncConnection, move: Move, limit: int) -> int:
-    """Add an author's newest listed posts below the `rest` of a move. Return the new `rest`."""
-    [rows] = await post_rows(connection, [(move.author, Window(limit, True, 0, move.rest))], TIMELINE)
+    """Add an author's newest listed posts that a move has not reached. Return the new `rest`."""
+    [rows] = await post_rows(connection, [(move.author, Window(limit, True, 0, move.unmoved_below))], TIMELINE)
     await _add_missing(connection, {row.number: move.author for row in rows if row.kind == POST})
     return rows[-1].number if len(rows) == limit else 0
 

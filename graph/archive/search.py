@@ -38,10 +38,10 @@ ZONES = 16
 
 
 class Candidates(NamedTuple):
-    """Rows of posts that may match, in the direction of paging, and the rest of the window (None at its end)."""
+    """Rows of posts that may match, in the direction of paging, and what remains of the window (None at its end)."""
 
     rows: list[EventRow]
-    rest: Window | None
+    remaining: Window | None
 
 
 class Reach(NamedTuple):

@@ -116,7 +116,7 @@ async def test_a_rare_word_is_found_next_to_a_frequent_one(archive: Archive, mon
     [keyword] = keyword_clause([keyword_of("common rare")])
     for window in (ALL, Window(50, False, 0, 200)):
         found = await archive.candidates([[keyword]], window, 3)
-        assert ([row.number for row in found.rows], found.rest) == ([3], None)
+        assert ([row.number for row in found.rows], found.remaining) == ([3], None)
 
 
 async def test_a_read_is_bounded(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,8 +127,8 @@ async def test_a_read_is_bounded(archive: Archive, monkeypatch: pytest.MonkeyPat
     found = await archive.candidates([keyword_clause([keyword_of("even odd")])], ALL, 4)
 
     assert found.rows == []
-    assert found.rest is not None
-    assert found.rest.high == 181
+    assert found.remaining is not None
+    assert found.remaining.high == 181
 
 
 async def test_an_unused_archive_has_no_candidates(archive: Archive) -> None:
