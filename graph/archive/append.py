@@ -30,10 +30,10 @@ from graph.archive.rows import (
     UNLIKE,
     UNREPOST,
     USER_ERASURE,
+    ArchiveChanged,
     ConflictingEvent,
     Credential,
     EventRow,
-    Overtaken,
     list_owners,
     redacted,
     same_event,
@@ -48,11 +48,11 @@ POSTS_AT_ONCE = 50
 
 
 async def advance(connection: AsyncConnection, store: str, watermark: int, up_to: int) -> None:
-    """Raise the archive watermark from `watermark` to `up_to`, unless it is already higher. Raises Overtaken."""
+    """Raise the archive watermark from `watermark` to `up_to`, unless it is already higher. Raises ArchiveChanged."""
     unchanged = (STATE.c.watermark == watermark) & (STATE.c.store == store)
     moved = await connection.execute(update(STATE).where(unchanged).values(watermark=max(watermark, up_to)))
     if moved.rowcount != 1:
-        raise Overtaken
+        raise ArchiveChanged
 
 
 Codes: TypeAlias = Mapping[int, IndexedPost]
@@ -102,22 +102,22 @@ async def erased(connection: AsyncConnection, rows: Sequence[EventRow], watermar
 
 
 async def lock(connection: AsyncConnection, store: str) -> int:
-    """Lock the archive against other writers until the transaction ends. Return its watermark. Raises Overtaken."""
+    """Lock out other writers until the transaction ends. Return the archive watermark. Raises ArchiveChanged."""
     bound = await connection.execute(update(STATE).where(STATE.c.store == store).values(store=store))
     if bound.rowcount != 1:
-        raise Overtaken
+        raise ArchiveChanged
     return int((await connection.execute(statements.watermark())).scalar_one())
 
 
 async def insert_late(connection: AsyncConnection, rows: Sequence[EventRow], codes: Codes, store: str) -> int:
     """Insert and index the rows that the archive lacks. Return the archive watermark.
 
-    Raises Overtaken if the archive is bound to another store or a row is above the watermark: only the archiver inserts
-    rows above the watermark.
+    Raises ArchiveChanged if the archive is bound to another store or a row is above the watermark: only the archiver
+    inserts rows above the watermark.
     """
     watermark = await lock(connection, store)
     if any(row.number > watermark for row in rows):
-        raise Overtaken
+        raise ArchiveChanged
     rows = await erased(connection, rows, watermark)
     held: set[int] = set()
     for chunk in chunks([row.number for row in rows], IDS_PER_QUERY):

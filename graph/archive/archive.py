@@ -103,8 +103,8 @@ class Archive(SearchIndexes, PublicReads, Erasures):
         indexes: the worker adds them later.
 
         One transaction, which writes nothing if it fails or if `before_commit`, which is awaited last, raises an error.
-        Raises Overtaken unless the archive is bound to `store` and its watermark is `watermark`; ConflictingEvent if
-        the archive holds another event under one of the numbers; EventsRefused if the body of an event is damaged or
+        Raises ArchiveChanged unless the archive is bound to `store` and its watermark is `watermark`; ConflictingEvent
+        if the archive holds another event under one of the numbers; EventsRefused if the body of an event is damaged or
         the database refuses a value; and ValueError for a number above `up_to`.
 
         Two statements per batch, and more for certain events: one for notifications, one per unfollow, two for
@@ -130,7 +130,8 @@ class Archive(SearchIndexes, PublicReads, Erasures):
     async def insert(self, rows: Sequence[EventRow], *, store: str) -> None:
         """Insert the events that the archive lacks. Events that the archive holds stay unchanged.
 
-        One transaction. Raises Overtaken if the archive is not bound to `store` or an event is above the watermark.
+        One transaction. Raises ArchiveChanged if the archive is not bound to `store` or an event is above the
+        watermark.
         """
         if rows:
             codes = await codes_of(rows)
@@ -291,7 +292,7 @@ class Archive(SearchIndexes, PublicReads, Erasures):
         """Remove the next `limit` plain reposts from the column of quotes, where earlier versions put them.
 
         Return False if none were left. One query, and a transaction of up to five statements if some were left. Raises
-        Overtaken.
+        ArchiveChanged.
         """
         if await self._transaction(reposts.progress) is None:
             return False

@@ -30,7 +30,7 @@ class Erasures(ABC):
         """Empty the texts in a user's first `limit` events above `after`, counting only kinds that can hold texts.
 
         Return the numbers of these events. One transaction, which reads the rows in one query and updates each row that
-        holds a text. Raises Overtaken.
+        holds a text. Raises ArchiveChanged.
         """
 
         async def work(connection: AsyncConnection) -> list[int]:
@@ -50,7 +50,7 @@ class Erasures(ABC):
         return await self._transaction(lambda connection: list_members.erased_members(connection, limit))
 
     async def erase_list_members(self, user: int, up_to: int, store: str) -> None:
-        """Delete the rows of `list_members` for a user, up to an event number. One transaction. Raises Overtaken."""
+        """Delete a user's rows of `list_members`, up to an event number. One transaction. Raises ArchiveChanged."""
 
         async def work(connection: AsyncConnection) -> None:
             await lock(connection, store)
@@ -59,7 +59,7 @@ class Erasures(ABC):
         await self._transaction(work)
 
     async def erase_names(self, user: int, store: str) -> None:
-        """Remove a user from the search index of names. One transaction. Raises Overtaken."""
+        """Remove a user from the search index of names. One transaction. Raises ArchiveChanged."""
 
         async def work(connection: AsyncConnection) -> None:
             await lock(connection, store)
@@ -68,7 +68,7 @@ class Erasures(ABC):
         await self._transaction(work)
 
     async def erase_notifications(self, user: int, store: str) -> bool:
-        """Remove up to 1,000 notifications of a user. Return False if there were none. Raises Overtaken."""
+        """Remove up to 1,000 notifications of a user. Return False if there were none. Raises ArchiveChanged."""
 
         async def work(connection: AsyncConnection) -> bool:
             await lock(connection, store)

@@ -39,7 +39,7 @@ class PublicReads(ABC):
     async def move_public_posts(self, limit: int, store: str) -> bool:
         """Advance an unfinished move, or the unfinished fill, by up to `limit` posts. Return False if there is neither.
 
-        One transaction. Raises Overtaken.
+        One transaction. Raises ArchiveChanged.
         """
 
         async def work(connection: AsyncConnection) -> bool:
@@ -62,7 +62,7 @@ class PublicReads(ABC):
     async def correct_public_posts(self, posts: Collection[int], store: str) -> None:
         """Add posts to the public timeline or remove them, according to the events.
 
-        One transaction. Raises Overtaken.
+        One transaction. Raises ArchiveChanged.
         """
 
         async def work(connection: AsyncConnection) -> None:
@@ -81,7 +81,7 @@ class PublicReads(ABC):
     async def correct_decisions(self, users: Collection[int], store: str) -> None:
         """Replace wrong recorded decisions about users with the newest ones, and begin to move these users' posts.
 
-        One transaction. Raises Overtaken.
+        One transaction. Raises ArchiveChanged.
         """
 
         async def work(connection: AsyncConnection) -> None:

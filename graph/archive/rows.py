@@ -115,7 +115,7 @@ class FoundPosts(NamedTuple):
     watermark: int
 
 
-class Overtaken(GraphError):
+class ArchiveChanged(GraphError):
     """Another process has advanced the archive watermark, or the archive is bound to another store."""
 
     def __init__(self) -> None:

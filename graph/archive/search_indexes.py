@@ -47,7 +47,7 @@ class SearchIndexes(ABC):
         return await self._transaction(work)
 
     async def note_unindexed(self, store: str) -> None:
-        """Record the posts after the end of the search index as a gap. One transaction. Raises Overtaken."""
+        """Record the posts after the end of the search index as a gap. One transaction. Raises ArchiveChanged."""
 
         async def work(connection: AsyncConnection) -> None:
             watermark = await lock(connection, store)
@@ -59,7 +59,7 @@ class SearchIndexes(ABC):
         """Index a gap's newest posts, which `unindexed` has returned for the same limit, and shorten the gap.
 
         Return False, and change nothing, if the gap has changed or now has other posts. One transaction. Raises
-        Overtaken.
+        ArchiveChanged.
         """
         codes = await codes_of(rows)
         first = min(codes) if len(rows) == limit else gap.first
@@ -81,7 +81,7 @@ class SearchIndexes(ABC):
     async def index_names(self, limit: int, store: str) -> bool:
         """Index the names of the next `limit` users whose names are not indexed. Return False if there are none.
 
-        One transaction. Raises Overtaken.
+        One transaction. Raises ArchiveChanged.
         """
 
         async def work(connection: AsyncConnection) -> bool:

@@ -22,7 +22,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from graph import keys
-from graph.archive.rows import ConflictingEvent, EventsRefused, Overtaken
+from graph.archive.rows import ArchiveChanged, ConflictingEvent, EventsRefused
 from graph.archiver.batch import LogBatch, read_batch
 from graph.archiver.hot_window_cutter import HotWindowCutter
 from graph.archiver.lease import Lease
@@ -233,7 +233,7 @@ class Archiver:
         try:
             if not await self._insert_or_shrink(batch, store_id, known):
                 return False
-        except Overtaken:
+        except ArchiveChanged:
             self._known = None
             self._binding.forget()
             return False

@@ -5,7 +5,7 @@ import logging
 import time
 from abc import ABC, abstractmethod
 
-from graph.archive.rows import Overtaken
+from graph.archive.rows import ArchiveChanged
 from graph.archiver.lease import Lease
 from graph.binding import Binding
 from graph.errors import ArchiveUnavailable, StoreUnavailable, WrongArchive
@@ -42,7 +42,7 @@ class BackgroundWork(ABC):
                 more = self._lease.is_held and await self.step()
             except (ArchiveUnavailable, StoreUnavailable) as outage:
                 logger.warning("%s was interrupted: %s", self.name, outage.reason)
-            except (Overtaken, WrongArchive):
+            except (ArchiveChanged, WrongArchive):
                 logger.warning("%s was interrupted: the archive belongs to another store", self.name)
             except Exception:
                 logger.exception("%s failed and will be retried", self.name)
@@ -53,7 +53,7 @@ class BackgroundWork(ABC):
     async def step(self) -> bool:
         """Do one step. Return False if nothing was left to do.
 
-        Raises ArchiveUnavailable, StoreUnavailable, WrongArchive and Overtaken.
+        Raises ArchiveUnavailable, StoreUnavailable, WrongArchive and ArchiveChanged.
         """
 
     async def finish(self) -> None:

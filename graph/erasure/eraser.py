@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from graph import keys
-from graph.archive.rows import Overtaken
+from graph.archive.rows import ArchiveChanged
 from graph.archiver.lease import Lease
 from graph.binding import Binding
 from graph.erasure.remains import AT_ONCE, FIRST_PLACE, Place, Remains
@@ -133,7 +133,7 @@ class Eraser:
             except (ArchiveUnavailable, StoreUnavailable, Overloaded) as outage:
                 logger.warning("The erasure of a deleted user was interrupted: %s", outage)
                 pause = self._begin_anew()
-            except (Overtaken, StoreReplaced, WrongArchive):
+            except (ArchiveChanged, StoreReplaced, WrongArchive):
                 logger.warning("The erasure of a deleted user was interrupted: the store or the archive was replaced")
                 self._binding.forget()
                 pause = self._begin_anew()
@@ -152,7 +152,7 @@ class Eraser:
 
         A step appends up to about 500 events, or changes at most 1,000 rows of the archive, or finishes the erasure. Up
         to about seven round trips, three queries and three transactions. Raises ArchiveUnavailable, StoreUnavailable,
-        Overloaded, WrongArchive, StoreReplaced and Overtaken.
+        Overloaded, WrongArchive, StoreReplaced and ArchiveChanged.
         """
         watermark, archived, waiting = await self._store.read(
             [("GET", keys.WATERMARK), ("GET", keys.ARCHIVED), ("ZRANGE", keys.ERASING, 0, 0)]

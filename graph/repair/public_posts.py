@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from functools import partial
 
 from graph import keys
-from graph.archive.rows import Overtaken
+from graph.archive.rows import ArchiveChanged
 from graph.repair import defects
 from graph.repair.report import Difference
 from graph.repair.scope import Comparison
@@ -36,7 +36,7 @@ class DecisionComparison(Comparison):
     async def _correct(self, user: int) -> bool:
         try:
             await self.scope.archive.correct_decisions([user], await self.scope.binding.store_id())
-        except Overtaken:
+        except ArchiveChanged:
             return False
         return True
 
@@ -72,6 +72,6 @@ class PublicPostComparison(Comparison):
     async def _correct(self, post: int) -> bool:
         try:
             await self.scope.archive.correct_public_posts([post], await self.scope.binding.store_id())
-        except Overtaken:
+        except ArchiveChanged:
             return False
         return True

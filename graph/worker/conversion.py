@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from graph import keys
-from graph.archive.rows import Overtaken
+from graph.archive.rows import ArchiveChanged
 from graph.archiver.lease import Lease
 from graph.binding import Binding
 from graph.errors import ArchiveUnavailable, StoreUnavailable, WrongArchive
@@ -60,7 +60,7 @@ class Conversion:
                 is_due = self._lease.is_held and self._repetition.is_due
                 if is_due and await self._convert(EARLIER_SECONDS) and await self._clear_reposts():
                     return
-            except (ArchiveUnavailable, StoreUnavailable, WrongArchive, Overtaken) as problem:
+            except (ArchiveUnavailable, StoreUnavailable, WrongArchive, ArchiveChanged) as problem:
                 logger.info("The data of an earlier version cannot be converted at the moment: %s", problem)
             except Exception:
                 logger.exception("The conversion of the data of an earlier version failed and will be retried")
@@ -70,7 +70,7 @@ class Conversion:
         """Convert everything that is projected and archived. Return True if nothing is left.
 
         No worker of an earlier version may be running. Raises ArchiveUnavailable, StoreUnavailable, WrongArchive and
-        Overtaken.
+        ArchiveChanged.
         """
         await self._binding.raise_format()
         for _ in range(MAX_RUNS):

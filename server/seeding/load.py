@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from graph import Graph, keys
 from graph.archive.event_rows import event_row
-from graph.archive.rows import ArchiveState, Credential, EventRow, Overtaken
+from graph.archive.rows import ArchiveChanged, ArchiveState, Credential, EventRow
 from graph.errors import RebuildRefused
 from graph.log.events import Event, UserCreated
 from graph.model import number_at, time_of
@@ -134,7 +134,7 @@ async def load(graph: Graph, source: Source, advance: Advance | None = None, now
             await write(graph, source, note, reservation, advance)
             await graph.archive.set_note(replace(note, complete=True).written())
         await graph.rebuild().fill(reservation, advance and partial(advance, FILLING))
-    except (Overtaken, RebuildRefused) as error:
+    except (ArchiveChanged, RebuildRefused) as error:
         raise SeedRefused(f"{source.what[:1].upper()}{source.what[1:]} cannot be seeded: {error}") from error
     finally:
         graph.binding.forget()
@@ -167,7 +167,7 @@ async def write(
 ) -> None:
     """Write the events that are not in the archive yet, with the password hashes. One transaction per 5,000 events.
 
-    Raises Overtaken if another process binds the archive to another store in the meantime.
+    Raises ArchiveChanged if another process binds the archive to another store in the meantime.
     """
     secrets = {login: await graph.users.hash_password(source.password) for login in sorted(source.with_password)}
     total = await asyncio.to_thread(source.count, time_of(note.base)) if advance else 0

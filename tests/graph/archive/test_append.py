@@ -13,7 +13,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import ProgrammingError
 
 from graph.archive.archive import Archive
-from graph.archive.rows import ConflictingEvent, Credential, EventRow, EventsRefused, Overtaken
+from graph.archive.rows import ArchiveChanged, ConflictingEvent, Credential, EventRow, EventsRefused
 from graph.errors import ArchiveUnavailable
 from tests.graph.archive.events import STORE, append, deletion, followed, held, post, statements_of, unfollowed
 
@@ -82,7 +82,7 @@ async def test_an_empty_batch_raises_the_watermark(archive: Archive) -> None:
 async def test_another_watermark_or_store_is_refused(archive: Archive, store: str, watermark: int) -> None:
     await append(archive, post(5))
 
-    with pytest.raises(Overtaken):
+    with pytest.raises(ArchiveChanged):
         await archive.append([post(8)], [], store=store, watermark=watermark, up_to=8)
 
     assert await held(archive) == [post(5)]
@@ -90,13 +90,13 @@ async def test_another_watermark_or_store_is_refused(archive: Archive, store: st
 
 
 async def test_an_unbound_archive_refuses_events(archive: Archive) -> None:
-    with pytest.raises(Overtaken):
+    with pytest.raises(ArchiveChanged):
         await archive.append([post(1)], [], store=STORE, watermark=0, up_to=1)
     assert await held(archive) == []
 
 
 async def test_one_of_several_concurrent_appends_wins(archive: Archive, archive_url: str) -> None:
-    """The others raise Overtaken, even if they arrive while the winner waits before its commit."""
+    """The others raise ArchiveChanged, even if they arrive while the winner waits before its commit."""
     await append(archive)
     others = [archive, *(Archive(archive_url) for _ in range(3))]
     for turn in range(1, 4):
@@ -114,7 +114,7 @@ async def test_one_of_several_concurrent_appends_wins(archive: Archive, archive_
             ),
             return_exceptions=True,
         )
-        assert [outcome for outcome in outcomes if not isinstance(outcome, Overtaken)] == [None]
+        assert [outcome for outcome in outcomes if not isinstance(outcome, ArchiveChanged)] == [None]
         [row] = await archive.range(turn - 1, turn, 9)
         assert row == post(turn, 1, str(outcomes.index(None)))
     for other in others[1:]:
@@ -139,7 +139,7 @@ async def test_a_store_that_was_replaced_meanwhile_is_refused(archive: Archive) 
     await first
     assert await bound
 
-    with pytest.raises(Overtaken):
+    with pytest.raises(ArchiveChanged):
         await archive.append([post(3)], [], store=STORE, watermark=2, up_to=3)
     assert await held(archive) == [post(1), post(2)]
 

@@ -21,7 +21,7 @@ from sqlalchemy import Connection, text
 from graph.archive.archive import Archive
 from graph.archive.database import TIMEOUT_SECONDS, read_url
 from graph.archive.migrations import VERSION_TABLE, SchemaTooNew
-from graph.archive.rows import Credential, EventsRefused, Overtaken
+from graph.archive.rows import ArchiveChanged, Credential, EventsRefused
 from graph.archive.tables import metadata
 from graph.errors import ArchiveUnavailable
 from graph.model import Post
@@ -247,7 +247,7 @@ async def test_a_killed_server_is_unavailable_until_it_restarts(server: Server, 
     for _ in range(3):
         assert await unavailable(archive)
     for outcome in await asyncio.gather(*running, return_exceptions=True):
-        assert outcome is None or isinstance(outcome, (ArchiveUnavailable, Overtaken))
+        assert outcome is None or isinstance(outcome, (ArchiveUnavailable, ArchiveChanged))
 
     server.start()
     assert await archive.get_many([5]) == [Post(5, 1, "text")]

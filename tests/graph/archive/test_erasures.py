@@ -5,7 +5,7 @@ import pytest
 
 from graph.archive.archive import Archive
 from graph.archive.name_codes import name_query
-from graph.archive.rows import TEXTS, Credential, EventRow, Overtaken, same_event, without_texts
+from graph.archive.rows import TEXTS, ArchiveChanged, Credential, EventRow, same_event, without_texts
 from graph.paging import Window
 from tests.graph.archive.events import STORE, append, followed, held, list_changed, list_created
 
@@ -107,7 +107,7 @@ async def test_the_notifications_of_a_user_are_removed_in_steps(archive: Archive
 async def test_only_the_process_of_the_store_erases(archive: Archive) -> None:
     await append(archive, *texts(ALICE, ALICE))
 
-    with pytest.raises(Overtaken):
+    with pytest.raises(ArchiveChanged):
         await archive.erase_texts(ALICE, 0, 10, "another store")
     assert (await held(archive))[0] == texts(ALICE, ALICE)[0]
 
@@ -134,7 +134,7 @@ async def test_the_lists_that_a_user_was_added_to_are_found_until_they_are_erase
 
     assert await archive.list_additions(ALICE, 0, 9) == [rows[1]]
     assert [row.number for row in await archive.list_additions(BOB, 0, 9)] == [10, 12]
-    with pytest.raises(Overtaken):
+    with pytest.raises(ArchiveChanged):
         await archive.erase_list_members(BOB, 12, "another store")
 
 

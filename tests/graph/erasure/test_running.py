@@ -7,7 +7,7 @@ import pytest
 from redis.asyncio import Redis
 
 from graph import Graph, keys
-from graph.archive.rows import Overtaken
+from graph.archive.rows import ArchiveChanged
 from graph.binding import archive_of, binding_of
 from graph.erasure import eraser as module
 from graph.errors import ArchiveUnavailable, Overloaded, StoreReplaced, StoreUnavailable, WrongArchive
@@ -46,7 +46,7 @@ async def erased(graph: Graph, raw: Redis) -> None:
         (StoreUnavailable("no answer"), OUTAGE),
         (ArchiveUnavailable("no answer"), OUTAGE),
         (Overloaded("full"), OUTAGE),
-        (Overtaken(), REPLACED),
+        (ArchiveChanged(), REPLACED),
         (StoreReplaced(), REPLACED),
         (WrongArchive("another"), REPLACED),
         (ZeroDivisionError(), FAILURE),
