@@ -257,7 +257,7 @@ class Archiver:
         Raises ArchiverStopped if the archive refuses the event even then.
         """
         if self._kept != batch.last:
-            await self._dead_letters.keep(entry_id(batch.last), batch.words, str(refusal))
+            await self._dead_letters.keep(entry_id(batch.last), batch.last_fields, str(refusal))
             self._kept = batch.last
         batch.rows = [row._replace(body=None) for row in batch.rows]
         for credentials in (batch.credentials, []):
@@ -290,7 +290,7 @@ class Archiver:
         cut, milliseconds = self._hot_window.trimmed, int(1000 * self.batch_seconds)
         work = (len(batch.rows), milliseconds, cut - self._reported_trimmed)
         entry = entry_id(batch.last)
-        call = script("set_archived").call(PROGRESS, archived, batch.last, entry, *work, trimmed, *batch.words)
+        call = script("set_archived").call(PROGRESS, archived, batch.last, entry, *work, trimmed, *batch.last_fields)
         if not await self._store.run(*call):
             return False
         self._reported_trimmed = cut

@@ -26,15 +26,15 @@ CREDENTIAL_KINDS = (UserCreated.__name__, PasswordChanged.__name__)
 class LogBatch:
     """Consecutive events of the log as rows of the archive.
 
-    `last` is the number of the last entry, or 0 if there is none, and `words` has the fields and values of this entry.
-    Entries with damaged fields have no row. `is_full` is True if there may be more entries. `stop` is the reason to
-    stop reading, if any.
+    `last` is the number of the last entry, or 0 if there is none, and `last_fields` has the fields and values of this
+    entry. Entries with damaged fields have no row. `is_full` is True if there may be more entries. `stop` is the reason
+    to stop reading, if any.
     """
 
     rows: list[EventRow] = field(default_factory=list)
     credentials: list[Credential] = field(default_factory=list)
     last: int = 0
-    words: Sequence[str] = ()
+    last_fields: Sequence[str] = ()
     is_full: bool = False
     stop: ArchiverStopped | None = None
 
@@ -78,7 +78,7 @@ async def read_batch(store: Store, projections: Projections, low: int, up_to: in
                 f"The archiver does not know the kind {kind!r} of event {number_of(entry[0])}. Upgrade Fanline."
             )
             break
-        batch.last, batch.words = number_of(entry[0]), entry[1] or ()
+        batch.last, batch.last_fields = number_of(entry[0]), entry[1] or ()
         row = row_of(entry)
         if row is not None:
             batch.rows.append(row)
