@@ -34,7 +34,7 @@ class LikeCounts:
         self._store = store
         self._binding = binding
 
-    async def doubtful(self, posts: Sequence[int]) -> list[LikeCount]:
+    async def suspects(self, posts: Sequence[int]) -> list[LikeCount]:
         """Return the counts of archived likes that differ from the archive.
 
         Such counts are wrong, or the archive does not hold the newest events yet.
@@ -48,11 +48,11 @@ class LikeCounts:
             for post, floor, cold in zip(posts, rows[::2], rows[1::2], strict=True)
             if floor is not None
         ]
-        doubtful = await self.wrong(counts)
-        if not doubtful:
+        suspects = await self.wrong(counts)
+        if not suspects:
             return []
         last = int(await self._store.run(*script("last_number").call([keys.LOG], EPOCH_MS)))
-        return [replace(count, last=last) for count, _ in doubtful]
+        return [replace(count, last=last) for count, _ in suspects]
 
     async def wrong(self, counts: Sequence[LikeCount], *, certain: bool = False) -> list[tuple[LikeCount, int]]:
         """Return the counts that differ from the archive, each with the count according to the archive.

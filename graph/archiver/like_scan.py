@@ -22,7 +22,7 @@ class LikeScan:
         self._binding = binding
         self._windows = windows
         self._counts = LikeCounts(store, binding)
-        self._doubts: list[LikeCount] = []
+        self._suspects: list[LikeCount] = []
 
     async def check_users(self, users: Sequence[int], up_to: int, now: int) -> None:
         """Cut the sets of liked posts of users."""
@@ -38,12 +38,12 @@ class LikeScan:
         await self._store.send([("UNLINK", *like_keys(post)[:3]) for post in deleted])
         live = [post for post in posts if post not in {*deleted}]
         await self._windows.cut_old(LIKERS, live, up_to, now)
-        self._doubts += await self._counts.doubtful(live)
+        self._suspects += await self._counts.suspects(live)
 
     async def correct_counts(self) -> None:
         """Correct the remembered counts that still differ from the archive, unless they have changed."""
-        wrong = await self._counts.wrong(self._doubts, certain=True)
-        self._doubts.clear()
+        wrong = await self._counts.wrong(self._suspects, certain=True)
+        self._suspects.clear()
         if wrong:
             logger.warning("The counts of archived likes of %d posts are wrong and are being corrected", len(wrong))
             await self._store.send([set_count(count, likes) for count, likes in wrong])

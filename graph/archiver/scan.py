@@ -104,11 +104,11 @@ class Scan:
         loop = asyncio.get_running_loop()
         waiting: dict[str, list[int]] = {name: [] for name in ("post", *LISTS, "likes", "liked")}
         likes = LikeScan(self._store, self._binding, self._hot_window.likes)
-        doubts: list[Count] = []
+        suspects: list[Count] = []
 
         async def check_lists(post_list: PostList, owners: Sequence[int]) -> None:
             await self._hot_window.cut_old(post_list, owners, *await self._up_to_and_now())
-            doubts.extend(await self._doubtful_counts(post_list, owners))
+            suspects.extend(await self._suspect_counts(post_list, owners))
 
         async def check_likes(posts: Sequence[int]) -> None:
             await likes.check_posts(posts, *await self._up_to_and_now())
@@ -135,7 +135,7 @@ class Scan:
             if waiting[kind]:
                 await handle(waiting[kind])
         for post_list in POST_LISTS:
-            some = [count for count in doubts if count.post_list is post_list]
+            some = [count for count in suspects if count.post_list is post_list]
             for counts in chunks(some, COUNTS_AT_ONCE):
                 await self._correct_counts(post_list, counts)
         await likes.correct_counts()
@@ -152,7 +152,7 @@ class Scan:
         state = await (await self._binding.archive()).state()
         return min(state.watermark, *(int(mark or 0) for mark in marks)), int(now)
 
-    async def _doubtful_counts(self, post_list: PostList, owners: Sequence[int]) -> list[Count]:
+    async def _suspect_counts(self, post_list: PostList, owners: Sequence[int]) -> list[Count]:
         """Return the counts of archived posts that differ from the archive.
 
         Such counts are wrong, or the archive does not hold the newest deletions yet.
@@ -172,22 +172,22 @@ class Scan:
         expected: list[int] = []
         for some in chunks(counts, COUNTS_AT_ONCE):
             expected += (await archive.post_counts([(count.owner, count.floor) for count in some], post_list))[0]
-        doubtful = [count for count, posts in zip(counts, expected, strict=True) if int(count.posts or 0) != posts]
-        if not doubtful:
+        suspects = [count for count, posts in zip(counts, expected, strict=True) if int(count.posts or 0) != posts]
+        if not suspects:
             return []
         last = int(await self._store.run(*script("last_number").call([keys.LOG], EPOCH_MS)))
-        return [replace(count, last=last) for count in doubtful]
+        return [replace(count, last=last) for count in suspects]
 
-    async def _correct_counts(self, post_list: PostList, doubtful: Sequence[Count]) -> None:
+    async def _correct_counts(self, post_list: PostList, suspects: Sequence[Count]) -> None:
         """Correct the counts that still differ from the archive, unless they have changed.
 
         The archive's count is right if the archive holds every event that the count in the store may include.
         """
         archive = await self._binding.archive()
-        expected, archived = await archive.post_counts([(count.owner, count.floor) for count in doubtful], post_list)
+        expected, archived = await archive.post_counts([(count.owner, count.floor) for count in suspects], post_list)
         wrong = [
             set_cold(post_list, c.owner, c.floor, c.posts, posts)
-            for c, posts in zip(doubtful, expected, strict=True)
+            for c, posts in zip(suspects, expected, strict=True)
             if c.last <= archived and int(c.posts or 0) != posts
         ]
         if wrong:

@@ -180,7 +180,7 @@ class LikesOfPosts(LikeComparison):
     async def _counts(self, posts: Sequence[int]) -> list[Difference]:
         """Return the differences in the counts of archived likes, and in the numbers of likes in records."""
         counts = LikeCounts(self.scope.store, self.scope.binding)
-        archived = await counts.wrong(await counts.doubtful(posts), certain=True)
+        archived = await counts.wrong(await counts.suspects(posts), certain=True)
         found = [_count_wrong(count.post, [set_count(count, likes)]) for count, likes in archived]
         commands: list[Command] = []
         for post in posts:
