@@ -55,12 +55,13 @@ class CompactUsers:
 class HomeState:
     """The authors in a viewer's home timeline, and the mutes and blocks that affect them.
 
-    `authors` are the followed users who are not muted, and `silenced` the followed users who are muted. `blocking` and
-    `blockers` may be incomplete if there are very many: the updates of a stream are then checked in the store.
+    `authors` are the followed users who are not muted, and `muted_followees` the followed users who are muted.
+    `blocking` and `blockers` may be incomplete if there are very many: the updates of a stream are then checked in the
+    store.
     """
 
     authors: UserIds
-    silenced: set[int] = field(default_factory=set)
+    muted_followees: set[int] = field(default_factory=set)
     muted: set[int] = field(default_factory=set)
     blocking: set[int] = field(default_factory=set)
     blockers: set[int] = field(default_factory=set)
@@ -81,7 +82,7 @@ class HomeState:
                 if user in self.blocking or user in self.blockers:
                     return [], []
                 if user in self.muted:
-                    self.silenced.add(user)
+                    self.muted_followees.add(user)
                     return [], []
                 return self._show(user)
             case Unfollowed(follower, user) if follower == viewer:
@@ -89,12 +90,12 @@ class HomeState:
             case Muted(muter, user) if muter == viewer:
                 self.muted.add(user)
                 if user in self.authors:
-                    self.silenced.add(user)
+                    self.muted_followees.add(user)
                 return self._hide(user)
             case Unmuted(muter, user) if muter == viewer:
                 self.muted.discard(user)
-                if user in self.silenced:
-                    self.silenced.discard(user)
+                if user in self.muted_followees:
+                    self.muted_followees.discard(user)
                     return self._show(user)
             case Blocked() | Unblocked() as body if viewer in (body.blocker, body.blocked):
                 return self._block(viewer, body)
@@ -124,5 +125,5 @@ class HomeState:
         return [], [user]
 
     def _end(self, user: int) -> Changes:
-        self.silenced.discard(user)
+        self.muted_followees.discard(user)
         return self._hide(user)
