@@ -8,7 +8,7 @@ archived.
 from collections.abc import Iterable
 from typing import Any
 
-from graph.fold.content import Account, Content, ListedPosts, NotificationGroups, Part, Under, VersionedSet
+from graph.fold.content import Account, Content, ListedPosts, ListUnderPost, NotificationGroups, Part, VersionedSet
 from graph.fold.reading import Fold
 from graph.log.account_events import UserDeleted, UserErased
 from graph.log.events import (
@@ -35,7 +35,7 @@ from graph.log.recipients import recipients
 from graph.post_lists import LISTS_UNDER_POSTS, REPLIED, TIMELINE, Listable, PostList, lists_of
 from graph.relations.register import RELATIONS
 
-PARTS = {TIMELINE: Part.POSTS, REPLIED: Part.REPLIED, **dict.fromkeys(LISTS_UNDER_POSTS, Part.UNDER)}
+PARTS = {TIMELINE: Part.POSTS, REPLIED: Part.REPLIED, **dict.fromkeys(LISTS_UNDER_POSTS, Part.UNDER_POSTS)}
 """The part of the content that holds the lists, by kind of list."""
 
 
@@ -132,8 +132,8 @@ def post_published(content: Content, number: int, body: PostPublished) -> None:
     """Add the post to its lists."""
     for post_list, owner in lists_of(body):
         if not post_list.is_of_users:
-            if content.owns(Part.UNDER, owner):
-                content.under[post_list].setdefault(owner, Under()).publish(number)
+            if content.owns(Part.UNDER_POSTS, owner):
+                content.under_posts[post_list].setdefault(owner, ListUnderPost()).publish(number)
         elif content.owns(PARTS[post_list], owner):
             posts_of(content, post_list).setdefault(owner, ListedPosts()).publish(number, body)
 
@@ -149,8 +149,8 @@ def end_post(content: Content, number: int, post: int, listable: Listable) -> No
         content.posts.setdefault(listable.author, ListedPosts()).bury(post)
     for post_list, owner in lists_of(listable):
         if not post_list.is_of_users:
-            if content.owns(Part.UNDER, owner):
-                content.under[post_list].setdefault(owner, Under()).delete(post, number)
+            if content.owns(Part.UNDER_POSTS, owner):
+                content.under_posts[post_list].setdefault(owner, ListUnderPost()).delete(post, number)
         elif content.owns(PARTS[post_list], owner):
             posts_of(content, post_list).setdefault(owner, ListedPosts()).delete(post, number)
 

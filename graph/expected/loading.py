@@ -134,7 +134,7 @@ class Loading:
             async for batch in self._deletions(some):
                 yield batch
 
-    async def under(self, post_list: PostList, posts: Sequence[int]) -> AsyncIterator[FoldedBatch]:
+    async def under_posts(self, post_list: PostList, posts: Sequence[int]) -> AsyncIterator[FoldedBatch]:
         """Yield the lists of one kind under posts, without tombstones: the tombstones of the listed posts are enough.
 
         The events are not counted, because the same events are in lists of users.
@@ -200,7 +200,9 @@ class Loading:
         for owner, rows in posts.items():
             batch.add(row for row in rows if row.number > floors[owner])
         if not post_list.is_of_users:  # a post can be in lists of several kinds
-            content.under = {kind: held if kind is post_list else {} for kind, held in content.under.items()}
+            content.under_posts = {
+                kind: held if kind is post_list else {} for kind, held in content.under_posts.items()
+            }
         return batch
 
     async def _deletions(self, authors: Sequence[int]) -> AsyncIterator[FoldedBatch]:

@@ -8,7 +8,7 @@ these users is late.
 from collections.abc import Collection, Iterable, Mapping
 
 from graph import keys
-from graph.fold.content import Account, Content, ListedPosts, NotificationGroups, Part, Under
+from graph.fold.content import Account, Content, ListedPosts, ListUnderPost, NotificationGroups, Part
 from graph.fold.hot_window import UNCUT, Cut, Cuts
 from graph.fold.values import Hash, SortedSet, Stored, tombstone_keys, versioned_set_keys
 from graph.log.events import PostPublished
@@ -73,9 +73,9 @@ def unerased(
             yield from list_keys(post_list, author, posts.live, posts.deleted, cut, tombstones_after)
             records |= records_of(post_list, posts, cut.floors.get(author, 0))
             records |= {post: Hash(deleted=str(n)) for post, n in posts.deleted.items() if n > tombstones_after}
-    for post_list, under in content.under.items():
+    for post_list, lists_by_post in content.under_posts.items():
         cut = cuts.get(post_list, UNCUT)
-        for owner, listed in under.items():
+        for owner, listed in lists_by_post.items():
             yield from list_keys(post_list, owner, listed.live, listed.deleted, cut, tombstones_after)
             count = length(listed, cut.floors.get(owner, 0), cut.cold.get(owner, 0))
             if count and owner not in buried and owner not in deleted:
@@ -91,7 +91,7 @@ def unerased(
         yield from notification_keys(user, held_groups, notifications_kept)
 
 
-def length(held: Under, floor: int, cold: int) -> int:
+def length(held: ListUnderPost, floor: int, cold: int) -> int:
     """Return the length of a list with the given archive floor and count of archived posts. O(n)."""
     return sum(post > floor for post in held.live) + cold
 

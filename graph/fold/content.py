@@ -42,7 +42,7 @@ class Part(Enum):
     REPOSTED = "reposted"
     """The originals of a user's plain reposts."""
 
-    UNDER = "under"
+    UNDER_POSTS = "under_posts"
     """The lists under posts: replies, reposts and quotes. The owners are posts."""
 
     LIKED = "liked"
@@ -156,7 +156,7 @@ class ListedPosts:
 
 
 @dataclass(slots=True)
-class Under:
+class ListUnderPost:
     """The live posts in a list under a post, and the lowest deletion number of each deleted post."""
 
     live: set[int] = field(default_factory=set)
@@ -265,7 +265,7 @@ class Content:
         self.liked: dict[int, VersionedSet[int]] = {}
         self.replied: dict[int, ListedPosts] = {}
         self.reposted: dict[int, VersionedSet[int]] = {}
-        self.under: dict[PostList, dict[int, Under]] = {post_list: {} for post_list in LISTS_UNDER_POSTS}
+        self.under_posts: dict[PostList, dict[int, ListUnderPost]] = {post_list: {} for post_list in LISTS_UNDER_POSTS}
         self.notifications: dict[int, NotificationGroups] = {}
         self.lists: dict[int, UserLists] = {}
         self.ended: dict[int, set[str]] = {}

@@ -153,7 +153,7 @@ class Rebuild:
         for post_list in LISTS_UNDER_POSTS:
             after = 0
             while owners := await self._archive.owners(post_list, after, self._users):
-                async with aclosing(prefetched(loading.under(post_list, owners))) as batches:
+                async with aclosing(prefetched(loading.under_posts(post_list, owners))) as batches:
                     async for batch in batches:
                         await self._send(writes(batch, tombstones_after, self._tuning.notifications_kept))
                 after = owners[-1]

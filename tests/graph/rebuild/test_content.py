@@ -83,13 +83,13 @@ def expected(events: list[Event], tuning: Tuning) -> dict[str, Any]:
     folded = fold(Content(secrets={user_id(place): None for place in range(USERS)}), events)
     limits = HotLimits.of(tuning, datetime.now(UTC))
     cuts = {}
-    lists: dict[PostList, Any] = {TIMELINE: folded.posts, REPLIED: folded.replied, **folded.under}
+    lists: dict[PostList, Any] = {TIMELINE: folded.posts, REPLIED: folded.replied, **folded.under_posts}
     for post_list, by_owner in lists.items():
         floors = {owner: floor(sorted(held.live, reverse=True), limits) for owner, held in by_owner.items()}
         archived = {owner: cold(held.live, floors[owner]) for owner, held in by_owner.items()}
         cuts[post_list] = Cut(floors, archived)
-    for under in folded.under.values():
-        for held in under.values():
+    for lists_by_post in folded.under_posts.values():
+        for held in lists_by_post.values():
             held.deleted.clear()  # the posts' own tombstones are enough
     found: dict[str, Any] = dict(stored(folded, cuts=cuts))
     for author, followers in folded.followers.items():
