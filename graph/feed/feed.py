@@ -24,13 +24,13 @@ from graph.feed.live_views import LiveView, LiveViews
 from graph.feed.matching import FilterIndex
 from graph.feed.notification_reads import NotificationReads
 from graph.feed.notification_source import NotificationIndex, NotificationSource
-from graph.feed.placed_source import PlaceIndex
 from graph.feed.reader import LogReader
 from graph.feed.session_watch import Claim, SessionWatch
 from graph.feed.source import Source
 from graph.feed.subscription import Shared, Subscription
 from graph.feed.thread_source import ThreadReads, ThreadSource
 from graph.feed.timeline_source import ListTimelineSource, TimelineSource
+from graph.feed.topic_source import TopicIndex
 from graph.feed.turns import ReplayTurns, Turn
 from graph.feed.updates import (
     Checkpoint,
@@ -98,10 +98,10 @@ class Feed:
         self._shared = Shared(log, posts, self._reader, self._session_watch, self._live, checkpoint_seconds, Handover())
         self._visibility = visibility
         self._views = LiveViews()
-        self._homes = HomeIndex()
-        self._places = PlaceIndex()
-        self._notified = NotificationIndex()
-        self._filters: FilterIndex[Buffer[FilteredChange]] = FilterIndex()
+        self._home_index = HomeIndex()
+        self._topic_index = TopicIndex()
+        self._notification_index = NotificationIndex()
+        self._filter_index: FilterIndex[Buffer[FilteredChange]] = FilterIndex()
         self._turns = ReplayTurns()
         self._checked: set[int] = set()
         self._deleted: set[int] = set()
@@ -120,7 +120,7 @@ class Feed:
         Updates that the `courier` delivers are not yielded.
         """
         view = LiveView(self._visibility, viewer)
-        source = HomeSource(view, self._views, self._follows, self._projections, self._homes)
+        source = HomeSource(view, self._views, self._follows, self._projections, self._home_index)
         return self._updates(source, after, session, courier=courier)
 
     def timeline(
@@ -140,7 +140,7 @@ class Feed:
         the replays. See `home` for the other parameters and errors.
         """
         view = LiveView(self._visibility, viewer)
-        source = TimelineSource(view, self._views, post_list, owner, self._projections, self._places)
+        source = TimelineSource(view, self._views, post_list, owner, self._projections, self._topic_index)
         return self._updates(source, after, session, holder=holder, courier=courier)
 
     def thread(
@@ -160,7 +160,7 @@ class Feed:
         errors, and `notifications` for `delay`.
         """
         view = LiveView(self._visibility, viewer)
-        source = ThreadSource(view, self._views, post, author, self._projections, self._places)
+        source = ThreadSource(view, self._views, post, author, self._projections, self._topic_index)
         updates = self._updates(source, after, session, holder=holder)
         return CombinedStream(post, self._thread_reads, delay).updates(updates)
 
@@ -178,7 +178,7 @@ class Feed:
         See `home` for the other parameters and errors.
         """
         view = LiveView(self._visibility, viewer)
-        source = ListTimelineSource(view, self._views, self._lists, list_id, self._projections, self._places)
+        source = ListTimelineSource(view, self._views, self._lists, list_id, self._projections, self._topic_index)
         return self._updates(source, after, session, courier=courier)
 
     def notifications(
@@ -195,7 +195,7 @@ class Feed:
         seconds. An update takes two round trips, which all streams of the viewer share, and more if its event is not
         projected yet.
         """
-        updates = self._updates(NotificationSource(viewer, self._notified), after, session)
+        updates = self._updates(NotificationSource(viewer, self._notification_index), after, session)
         return CombinedStream(viewer, self._notification_reads, delay).updates(updates)
 
     def events(
@@ -224,7 +224,7 @@ class Feed:
             if viewer is None:
                 raise NotPermitted("The firehose requires the 'firehose' permission. Log in as a user who has it.")
             permissions.append((viewer, Permission.FIREHOSE))
-        source = FilterSource(LiveView(self._visibility, viewer), self._views, filter_, self._filters)
+        source = FilterSource(LiveView(self._visibility, viewer), self._views, filter_, self._filter_index)
         return self._updates(source, after, session, *permissions, holder=holder, courier=courier)
 
     def _updates(
@@ -248,7 +248,7 @@ class Feed:
 
     def home_viewers(self) -> list[int]:
         """Return the viewers with a live stream of their home timeline in this process."""
-        return self._homes.viewers()
+        return self._home_index.viewers()
 
     def watch(self, user: int, session: str, on_end: Callable[[], None]) -> Callable[[], None]:
         """Call `on_end` once when the session ends. Return a function that stops watching.
@@ -281,10 +281,10 @@ class Feed:
 
     def _concerns_any(self, event: Event) -> bool:
         return (
-            self._homes.has_receivers(event)
-            or self._places.has_receivers(event)
-            or self._filters.matches_any(event)
-            or self._notified.has_receivers(event)
+            self._home_index.has_receivers(event)
+            or self._topic_index.has_receivers(event)
+            or self._filter_index.matches_any(event)
+            or self._notification_index.has_receivers(event)
         )
 
     def receive(self, event: Event) -> bool:
@@ -295,16 +295,16 @@ class Feed:
         if isinstance(event.body, StoreRepaired):
             self._begin_again()
             return False
-        homes, filtered = self._homes.deliveries(event), self._filters.matching(event)
-        timelines, notified = self._places.deliveries(event), self._notified.receivers(event)
+        homes, filtered = self._home_index.deliveries(event), self._filter_index.matching(event)
+        timelines, notified = self._topic_index.deliveries(event), self._notification_index.receivers(event)
         if not (homes or timelines or filtered or notified) or event.number in self._deleted:
             return False
         # A subscription or a follow may have begun after `look_up`: then the subscription checks the post.
         is_checked = event.number in self._checked or not isinstance(event.body, Publication)
         for change, buffers in homes:
             self._add(change, buffers, is_checked=is_checked)
-        for placed, buffers in timelines:
-            self._add(placed, buffers, is_checked=is_checked)
+        for topic_change, buffers in timelines:
+            self._add(topic_change, buffers, is_checked=is_checked)
         if filtered and (streamed := filtered_update(event)):
             self._add(streamed, filtered, is_checked=is_checked)
         for notice, buffers_of_viewer in notified:
@@ -351,6 +351,6 @@ class Feed:
 
     def _begin_again(self) -> None:
         """Cut off all live subscriptions. They join again, and replay the events after their positions."""
-        self._homes.clear()
+        self._home_index.clear()
         for buffer in self._live:
             buffer.cut(CutOff.REPLAY)

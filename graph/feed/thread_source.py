@@ -5,8 +5,8 @@ from contextlib import aclosing
 
 from graph.feed.combined_stream import Reads
 from graph.feed.live_views import LiveView, LiveViews
-from graph.feed.placed_source import LIKES, POST, PlacedSource, PlaceIndex, Places, places_of, post_or_author_update
 from graph.feed.reader import LogReader
+from graph.feed.topic_source import LIKES, POST, TopicIndex, Topics, TopicSource, post_or_author_update, topics_of
 from graph.feed.updates import (
     AuthorAdded,
     AuthorHidden,
@@ -27,7 +27,7 @@ from graph.projections.mode import Mode
 from graph.projections.projections import Projections
 
 
-class ThreadSource(PlacedSource[ThreadCause]):
+class ThreadSource(TopicSource[ThreadCause]):
     """The events that concern the direct replies to a post, and those that change its counts.
 
     `author` is the author of the post, or None if the post is deleted.
@@ -40,12 +40,12 @@ class ThreadSource(PlacedSource[ThreadCause]):
         post: int,
         author: int | None,
         projections: Projections,
-        index: PlaceIndex,
+        index: TopicIndex,
     ) -> None:
         super().__init__(view, views, projections, index)
         self._post = post
         self._author = author
-        self._places = dict.fromkeys((REPLIES.name, REPOSTS.name, QUOTES.name, LIKES, POST), (post,))
+        self._topics = dict.fromkeys((REPLIES.name, REPOSTS.name, QUOTES.name, LIKES, POST), (post,))
 
     @property
     def authors(self) -> Collection[int]:
@@ -53,9 +53,9 @@ class ThreadSource(PlacedSource[ThreadCause]):
         return ()
 
     @property
-    def places(self) -> Places:
+    def topics(self) -> Topics:
         """The lists and the likes of the post, and the post itself."""
-        return self._places
+        return self._topics
 
     async def visible(self, updates: Sequence[ThreadCause]) -> Sequence[ThreadCause]:
         """Return the updates, with `CountsChanged` in place of each that shows a user who is hidden from the viewer.
@@ -71,14 +71,14 @@ class ThreadSource(PlacedSource[ThreadCause]):
 
     def group(self, event: Event) -> int | None:
         """Return the post's id if the event is about posts or likes, because its update then depends on the thread."""
-        return self._post if any(places_of(event.body)) else None
+        return self._post if any(topics_of(event.body)) else None
 
     def update_of(self, event: Event) -> ThreadCause | None:
         """Return the update caused by an event that concerns the thread."""
-        places = set(places_of(event.body))
-        if not places:
+        topics = set(topics_of(event.body))
+        if not topics:
             return post_or_author_update(event, self.viewer)
-        if places.isdisjoint({(REPLIES.name, self._post), (POST, self._post)}):
+        if topics.isdisjoint({(REPLIES.name, self._post), (POST, self._post)}):
             return CountsChanged(event.number)
         return item_update(event)
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Collection, Sequence
 
 from graph.feed.live_views import LiveView, LiveViews
-from graph.feed.placed_source import PlacedSource, PlaceIndex, Places, post_or_author_update
+from graph.feed.topic_source import TopicIndex, Topics, TopicSource, post_or_author_update
 from graph.feed.updates import ItemAdded, TimelineChange, TimelineChanged
 from graph.log.events import Event, ListChanged, ListCreated, ListDeleted
 from graph.log.pair_events import Muted, Unmuted
@@ -13,7 +13,7 @@ from graph.post_lists import TIMELINE, PostList
 from graph.projections.projections import Projections
 
 
-class TimelineSource(PlacedSource[TimelineChange]):
+class TimelineSource(TopicSource[TimelineChange]):
     """The events that concern one of a user's post lists: the timeline or the replies.
 
     If the viewer mutes a user, nothing changes: users' own timelines show the posts of muted users.
@@ -26,7 +26,7 @@ class TimelineSource(PlacedSource[TimelineChange]):
         post_list: PostList,
         owner: int,
         projections: Projections,
-        index: PlaceIndex,
+        index: TopicIndex,
     ) -> None:
         super().__init__(view, views, projections, index)
         self._post_list = post_list
@@ -38,7 +38,7 @@ class TimelineSource(PlacedSource[TimelineChange]):
         return (self._owner,)
 
     @property
-    def places(self) -> Places:
+    def topics(self) -> Topics:
         """The lists of the authors' posts."""
         return {self._post_list.name: self.authors}
 
@@ -67,7 +67,7 @@ class ListTimelineSource(TimelineSource):
         lists: Lists,
         list_id: int,
         projections: Projections,
-        index: PlaceIndex,
+        index: TopicIndex,
     ) -> None:
         super().__init__(view, views, TIMELINE, list_id, projections, index)
         self._lists = lists

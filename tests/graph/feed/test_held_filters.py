@@ -175,10 +175,10 @@ async def test_a_stream_that_ends_is_forgotten_by_the_index(graph: Graph, feed: 
         assert [update.number for update in await one.take(1) + await other.take(1)] == [post] * 2
     stream = feed.events(None, filter_)
     await anext(stream)
-    assert filter_ in feed._filters._filters
+    assert filter_ in feed._filter_index._filters
     await stream.aclose()
 
-    assert filter_ not in feed._filters._filters
+    assert filter_ not in feed._filter_index._filters
 
 
 async def test_a_stream_that_cannot_join_is_forgotten_by_the_index(
@@ -187,14 +187,14 @@ async def test_a_stream_that_cannot_join_is_forgotten_by_the_index(
     filter_ = EventFilter.of(users=[1, 2, 3])
 
     async def fail(_view: LiveView) -> None:
-        assert filter_ in feed._filters._filters
+        assert filter_ in feed._filter_index._filters
         raise StoreUnavailable("no answer")
 
     monkeypatch.setattr(LiveView, "load", fail)
     with pytest.raises(StoreUnavailable):
         await anext(feed.events(None, filter_))
 
-    assert filter_ not in feed._filters._filters
+    assert filter_ not in feed._filter_index._filters
 
 
 async def test_a_stream_that_joins_again_keeps_its_filter(graph: Graph) -> None:

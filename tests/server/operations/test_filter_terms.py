@@ -91,5 +91,5 @@ async def test_terms_are_released_when_a_stream_ends(tight: Api, monkeypatch: py
         failed = await first_streamed(tight, stack, alice, filtering(250))
         assert failed.data["errors"][0]["extensions"]["code"] == "STORE_UNAVAILABLE"
     assert terms.held == 0
-    assert not feed._filters._filters
+    assert not feed._filter_index._filters
     assert len(feed) == 0

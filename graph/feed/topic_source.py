@@ -35,11 +35,11 @@ from graph.post_lists import Listable, lists_of
 from graph.projections.mode import Mode
 from graph.projections.projections import Projections
 
-Place: TypeAlias = tuple[str, int]
+Topic: TypeAlias = tuple[str, int]
 """A list of posts, as the name of its kind and the id of its owner; or the likes of a post, or a post itself."""
 LIKES, POST = "likes", "post"
-Places: TypeAlias = Mapping[str, Collection[int]]
-"""The ids of the owners of places, by the name of the kind of place."""
+Topics: TypeAlias = Mapping[str, Collection[int]]
+"""The ids of the owners of topics, by the name of the kind of topic."""
 OF_ALL = UserSuspended | UserUnsuspended | UserDeleted
 """The events that concern all timelines, because any of them may contain reposts of the user's posts."""
 
@@ -57,8 +57,8 @@ def listable(body: EventBody) -> Listable | None:
             return None
 
 
-def places_of(body: EventBody) -> Iterator[Place]:
-    """Yield the places that an event changes: lists of posts, the likes of a post, or a post that the event deletes."""
+def topics_of(body: EventBody) -> Iterator[Topic]:
+    """Yield the topics that an event changes: lists of posts, the likes of a post, or a post that the event deletes."""
     if (listed := listable(body)) is not None:
         for post_list, owner in lists_of(listed):
             yield post_list.name, owner
@@ -89,12 +89,12 @@ def post_or_author_update(event: Event, viewer: int | None) -> HomeChange | None
     )
 
 
-class PlacedSource(ViewedSource[C]):
-    """The events that concern certain places, and those that change what the viewer sees there."""
+class TopicSource(ViewedSource[C]):
+    """The events that concern certain topics, and those that change what the viewer sees of them."""
 
     prepares = (AuthorAdded, TimelineChanged, Gap)
 
-    def __init__(self, view: LiveView, views: LiveViews, projections: Projections, index: "PlaceIndex") -> None:
+    def __init__(self, view: LiveView, views: LiveViews, projections: Projections, index: "TopicIndex") -> None:
         super().__init__(view, views)
         self._projections = projections
         self._index = index
@@ -106,8 +106,8 @@ class PlacedSource(ViewedSource[C]):
 
     @property
     @abstractmethod
-    def places(self) -> Places:
-        """The places whose events concern the stream."""
+    def topics(self) -> Topics:
+        """The topics whose events concern the stream."""
 
     @abstractmethod
     def update_of(self, event: Event) -> C | None:
@@ -130,14 +130,14 @@ class PlacedSource(ViewedSource[C]):
         return [update for event in events if (update := self.update_of(event)) is not None]
 
     def concerns(self, event: Event) -> bool:
-        """Return True if an event concerns a place of the stream or what the viewer sees there."""
+        """Return True if an event concerns a topic of the stream or what the viewer sees of it."""
         body = event.body
         if isinstance(body, OF_ALL):
             return True
         if isinstance(body, Blocked | Unblocked):
             return self.viewer in viewers_of(body)
-        places = self.places
-        return any(owner in places.get(name, ()) for name, owner in places_of(body))
+        topics = self.topics
+        return any(owner in topics.get(name, ()) for name, owner in topics_of(body))
 
     def register(self, buffer: Buffer[C]) -> None:
         """Add the buffer to the index."""
@@ -150,23 +150,23 @@ class PlacedSource(ViewedSource[C]):
         super().unregister(buffer)
 
 
-class PlaceIndex:
-    """Finds the live streams of places that an event concerns, in time proportional to their number."""
+class TopicIndex:
+    """Finds the live streams of topics that an event concerns, in time proportional to their number."""
 
     def __init__(self) -> None:
-        self._buffers: dict[PlacedSource[Any], Buffer[Any]] = {}
-        self._by_place: dict[str, PostingLists[int, PlacedSource[Any]]] = {}
-        self._by_viewer: PostingLists[int, PlacedSource[Any]] = PostingLists()
-        self._places: dict[PlacedSource[Any], Places] = {}
+        self._buffers: dict[TopicSource[Any], Buffer[Any]] = {}
+        self._by_topic: dict[str, PostingLists[int, TopicSource[Any]]] = {}
+        self._by_viewer: PostingLists[int, TopicSource[Any]] = PostingLists()
+        self._topics: dict[TopicSource[Any], Topics] = {}
 
-    def add(self, source: PlacedSource[Any], buffer: Buffer[Any]) -> None:
+    def add(self, source: TopicSource[Any], buffer: Buffer[Any]) -> None:
         """Add a live stream. The state of its source must be up to date with the reader's head."""
         self._buffers[source] = buffer
         if source.viewer is not None:
             self._by_viewer.add(source.viewer, source)
         self._enter(source)
 
-    def remove(self, source: PlacedSource[Any]) -> None:
+    def remove(self, source: TopicSource[Any]) -> None:
         """Remove a stream, if it is in the index."""
         if self._buffers.pop(source, None) is None:
             return
@@ -174,18 +174,18 @@ class PlaceIndex:
             self._by_viewer.remove(source.viewer, source)
         self._leave(source)
 
-    def _enter(self, source: PlacedSource[Any]) -> None:
-        places = self._places[source] = source.places
-        for name, owners in places.items():
-            self._by_place.setdefault(name, PostingLists()).add_all(owners, source)
+    def _enter(self, source: TopicSource[Any]) -> None:
+        topics = self._topics[source] = source.topics
+        for name, owners in topics.items():
+            self._by_topic.setdefault(name, PostingLists()).add_all(owners, source)
 
-    def _leave(self, source: PlacedSource[Any]) -> None:
-        for name, owners in self._places.pop(source).items():
-            self._by_place[name].remove_all(owners, source)
+    def _leave(self, source: TopicSource[Any]) -> None:
+        for name, owners in self._topics.pop(source).items():
+            self._by_topic[name].remove_all(owners, source)
 
-    def _at(self, body: EventBody) -> Iterator[PlacedSource[Any]]:
-        for name, owner in places_of(body):
-            if (found := self._by_place.get(name)) is not None:
+    def _at(self, body: EventBody) -> Iterator[TopicSource[Any]]:
+        for name, owner in topics_of(body):
+            if (found := self._by_topic.get(name)) is not None:
                 yield from found[owner]
 
     def has_receivers(self, publication: Event) -> bool:
@@ -216,13 +216,13 @@ class PlaceIndex:
             found += self._updates(event, sources)
         return found
 
-    def _updates(self, event: Event, sources: Sequence[PlacedSource[Any]]) -> list[tuple[Any, list[Buffer[Any]]]]:
+    def _updates(self, event: Event, sources: Sequence[TopicSource[Any]]) -> list[tuple[Any, list[Buffer[Any]]]]:
         """Return the updates of an event for these sources, with their buffers.
 
         Sources with equal updates share one update, so that equal operations also share one execution.
         """
         depends_on_viewer = bool(viewers_of(event.body))
-        groups: dict[tuple[int | None, int | None], list[PlacedSource[Any]]] = {}
+        groups: dict[tuple[int | None, int | None], list[TopicSource[Any]]] = {}
         for source in sources:
             groups.setdefault((source.group(event), source.viewer if depends_on_viewer else None), []).append(source)
         updates = [(some[0].update_of(event), some) for some in groups.values()]
