@@ -66,7 +66,7 @@ def home_updates(event: Event) -> list[tuple[int | None, HomeChange]]:
             return []
 
 
-class Audience:
+class HomeStreams:
     """The live home streams of one viewer, and the state of that viewer's home timeline."""
 
     __slots__ = ("buffers", "state")
@@ -83,51 +83,51 @@ class HomeIndex:
     """
 
     def __init__(self) -> None:
-        self._audiences: dict[int, Audience] = {}
-        self._by_author: PostingLists[int, Audience] = PostingLists()
+        self._by_viewer: dict[int, HomeStreams] = {}
+        self._by_author: PostingLists[int, HomeStreams] = PostingLists()
 
     def add(self, viewer: int, state: HomeState, buffer: Buffer[HomeChange]) -> None:
         """Add a live stream of a viewer.
 
         `state` is the state of the viewer's home timeline as of the reader's head.
         """
-        audience = self._audiences.get(viewer)
-        if audience is None:
+        streams = self._by_viewer.get(viewer)
+        if streams is None:
             shown = replace(state, authors=CompactUsers({viewer, *state.authors}))
-            audience = self._audiences[viewer] = Audience(shown)
+            streams = self._by_viewer[viewer] = HomeStreams(shown)
             for author in shown.authors:
-                self._by_author.add(author, audience)
-        audience.buffers.append(buffer)
+                self._by_author.add(author, streams)
+        streams.buffers.append(buffer)
 
     def remove(self, viewer: int, buffer: Buffer[HomeChange]) -> None:
         """Remove a stream, if it is in the index."""
-        audience = self._audiences.get(viewer)
-        if audience is None or buffer not in audience.buffers:
+        streams = self._by_viewer.get(viewer)
+        if streams is None or buffer not in streams.buffers:
             return
-        audience.buffers.remove(buffer)
-        if not audience.buffers:
-            del self._audiences[viewer]
-            for author in audience.state.authors:
-                self._by_author.remove(author, audience)
+        streams.buffers.remove(buffer)
+        if not streams.buffers:
+            del self._by_viewer[viewer]
+            for author in streams.state.authors:
+                self._by_author.remove(author, streams)
 
     def viewers(self) -> list[int]:
         """Return the viewers with a live stream."""
-        return list(self._audiences)
+        return list(self._by_viewer)
 
     def clear(self) -> None:
         """Remove all streams, because follows may have been missed."""
-        self._audiences.clear()
+        self._by_viewer.clear()
         self._by_author = PostingLists()
 
     def shows(self, viewer: int, author: int) -> bool:
         """Return True if the viewer has a live stream and the author is in the viewer's home timeline."""
-        audience = self._audiences.get(viewer)
-        return audience is not None and audience in self._by_author[author]
+        streams = self._by_viewer.get(viewer)
+        return streams is not None and streams in self._by_author[author]
 
     def authors_of(self, viewer: int) -> Iterable[int]:
         """Return the authors in the home timeline of a viewer; empty if the viewer has no live stream."""
-        audience = self._audiences.get(viewer)
-        return () if audience is None else audience.state.authors
+        streams = self._by_viewer.get(viewer)
+        return () if streams is None else streams.state.authors
 
     def has_receivers(self, publication: Event) -> bool:
         """Return True if the publication of a post concerns at least one live stream."""
@@ -139,25 +139,25 @@ class HomeIndex:
         author = author_of(event.body)
         if author is not None:
             updates = home_updates(event)
-            audiences = self._by_author[author] if updates else ()
-            buffers = [buffer for audience in audiences for buffer in audience.buffers]
+            groups = self._by_author[author] if updates else ()
+            buffers = [buffer for streams in groups for buffer in streams.buffers]
             return [(update, buffers) for _, update in updates] if buffers else []
         if isinstance(event.body, UserSuspended | UserUnsuspended | UserDeleted):
-            buffers = [buffer for audience in self._audiences.values() for buffer in audience.buffers]
+            buffers = [buffer for streams in self._by_viewer.values() for buffer in streams.buffers]
             return [(update, buffers) for _, update in home_updates(event)] if buffers else []
         found = []
         for viewer, update in home_updates(event):
-            if viewer is not None and (audience := self._audiences.get(viewer)):
-                self._apply(viewer, audience, event)
-                found.append((update, audience.buffers))
+            if viewer is not None and (streams := self._by_viewer.get(viewer)):
+                self._apply(viewer, streams, event)
+                found.append((update, streams.buffers))
         return found
 
-    def _apply(self, viewer: int, audience: Audience, event: Event) -> None:
-        shown, hidden = audience.state.apply(viewer, event)
+    def _apply(self, viewer: int, streams: HomeStreams, event: Event) -> None:
+        shown, hidden = streams.state.apply(viewer, event)
         for author in shown:
-            self._by_author.add(author, audience)
+            self._by_author.add(author, streams)
         for author in hidden:
-            self._by_author.remove(author, audience)
+            self._by_author.remove(author, streams)
 
 
 class HomeSource(ViewedSource[HomeChange]):

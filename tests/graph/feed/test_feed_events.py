@@ -232,7 +232,7 @@ async def test_ended_streams_are_removed_from_all_indexes(graph: Graph, feed: Fe
         assert len(feed) == 3
         await home.aclose()
     assert len(feed) == 0
-    assert not feed._home_index._audiences
+    assert not feed._home_index._by_viewer
     assert not [*feed._home_index._by_author]
     assert len(feed._session_watch) == 0
 
