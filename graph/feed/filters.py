@@ -77,14 +77,14 @@ class Traits:
     terms: they have `unknown_terms` and match every keyword.
     """
 
-    __slots__ = ("_body", "_share", "_terms", "kind", "place", "sample_key", "unknown_terms", "users")
+    __slots__ = ("_body", "_share", "_terms", "kind", "location", "sample_key", "unknown_terms", "users")
 
     def __init__(self, kind: EventKind, users: tuple[int, ...], sample_key: int) -> None:
         self.kind = kind
         self.users = users
         self.sample_key = sample_key
         self.unknown_terms = False
-        self.place: tuple[float, float] | None = None
+        self.location: tuple[float, float] | None = None
         self._body: PostPublished | PostDeleted | None = None
         self._terms: Terms | HashedTerms | None = None
         self._share: float | None = None
@@ -109,7 +109,7 @@ class Traits:
             return None
         traits._body = body
         if isinstance(body, PostPublished) and body.latitude is not None and body.longitude is not None:
-            traits.place = (body.latitude, body.longitude)
+            traits.location = (body.latitude, body.longitude)
         return traits
 
     @property
@@ -141,7 +141,7 @@ class Traits:
         """Return True if the post's location is in the box, or if a post was deleted."""
         if self.kind is EventKind.POST_REMOVED:
             return True
-        return self.place is not None and box.contains(*self.place)
+        return self.location is not None and box.contains(*self.location)
 
 
 class Criteria(TypedDict, total=False):

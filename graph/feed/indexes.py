@@ -199,7 +199,7 @@ class BoxIndex(Generic[V]):
         """Return the values near the location of a post; for a deletion, the values whose filters have a sample."""
         if traits.kind is EventKind.POST_REMOVED:
             return self._sampling_deletions
-        return () if traits.place is None else self._grid.near(*traits.place)
+        return () if traits.location is None else self._grid.near(*traits.location)
 
 
 class FirehoseIndex(Generic[V]):
