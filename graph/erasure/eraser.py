@@ -24,7 +24,7 @@ from graph import keys
 from graph.archive.rows import ArchiveChanged
 from graph.archiver.lease import Lease
 from graph.binding import Binding
-from graph.erasure.remains import AT_ONCE, FIRST_PLACE, Place, Remains
+from graph.erasure.remains import AT_ONCE, FIRST_POSITION, ReadPosition, Remains
 from graph.errors import ArchiveUnavailable, Overloaded, StoreReplaced, StoreUnavailable, WrongArchive
 from graph.log.account_events import UserErased
 from graph.log.dead_letters import DeadLetters
@@ -66,7 +66,7 @@ class Erasure:
     read. `appended` has the last event number of each recent append, and `last` the events of the most recent append.
 
     Relations that other users have with the user, and the user's events with texts, are read in order. `others` is the
-    place of the next read of relations, and `text_after` the number of the last event with texts that was read; both
+    position of the next read of relations, and `text_after` the number of the last event with texts that was read; both
     are None when all are read. When relations were first read, the archive held all events up to `others_up_to`.
     `is_repeated` is True if the user was erased before and is being erased again.
     """
@@ -75,7 +75,7 @@ class Erasure:
     up_to: int
     appended: deque[int] = field(default_factory=lambda: deque(maxlen=UNARCHIVED_STEPS))
     last: Sequence[EventBody] = ()
-    others: Place | None = FIRST_PLACE
+    others: ReadPosition | None = FIRST_POSITION
     others_up_to: int = 0
     text_after: int | None = 0
     is_repeated: bool = False
@@ -204,7 +204,7 @@ class Eraser:
         ends = await self._remains.in_archive(erasure.user)
         if ends and ends != erasure.last:
             return await self._append(erasure, ends)
-        if erasure.others == FIRST_PLACE:
+        if erasure.others == FIRST_POSITION:
             erasure.others_up_to = erasure.up_to
         if erasure.others is not None:
             ends, erasure.others = await self._remains.of_others(erasure.user, erasure.others)

@@ -26,9 +26,9 @@ AT_ONCE = 500
 Endings: TypeAlias = list[EventBody]
 """Events that each end one element, such as a like."""
 
-Place: TypeAlias = tuple[int, int]
+ReadPosition: TypeAlias = tuple[int, int]
 """How far other users' relations with the user have been read: an index in `RELATIONS`, and an event number."""
-FIRST_PLACE: Place = (0, 0)
+FIRST_POSITION: ReadPosition = (0, 0)
 
 
 class Remains:
@@ -104,12 +104,12 @@ class Remains:
         rows = await archive.by_actor([user], (POST, REPOST, LIKE), 0, self._at_once)
         return [end for row in rows if (end := ending_of_row(row)) is not None]
 
-    async def of_others(self, user: int, place: Place) -> tuple[Endings, Place | None]:
-        """Return the events that end others' relations with the user, starting at a place, and the next place or None.
+    async def of_others(self, user: int, position: ReadPosition) -> tuple[Endings, ReadPosition | None]:
+        """Return the events that end others' relations with the user, starting at a position, and the next position.
 
-        At most one query and one round trip.
+        The next position is None if there are no further relations. At most one query and one round trip.
         """
-        relation, after = place
+        relation, after = position
         archive = await self._binding.archive()
         ends, last = await RELATIONS[relation].ends_by_others(archive, self._store, user, after, self._at_once)
         if last is not None:
