@@ -84,7 +84,7 @@ class Erasure:
 class Eraser:
     """Erases deleted users, earliest deletion first. A step removes about `at_once` elements, such as posts or likes.
 
-    `erased` counts the users that this process has erased, and `ended` the events that it has appended.
+    `erased` counts the users that this process has erased, and `events_appended` the events that it has appended.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class Eraser:
         self._next_check = -math.inf
         self._erasure: Erasure | None = None
         self.erased = 0
-        self.ended = 0
+        self.events_appended = 0
 
     async def run(self) -> None:
         """Erase users while this process holds the lease, until cancelled. Continue after outages.
@@ -223,7 +223,7 @@ class Eraser:
         events = await self._log.append(ends, binding=await self._binding.token(), erasing=True)
         erasure.up_to, erasure.last = events[-1].number, ends
         erasure.appended.append(erasure.up_to)
-        self.ended += len(events)
+        self.events_appended += len(events)
         return Progress.WORKED
 
     async def _redact(self, erasure: Erasure) -> bool:
