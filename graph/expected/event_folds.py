@@ -54,7 +54,7 @@ def fold_event(content: Content, number: int, body: EventBody) -> None:
 
 def user_created(content: Content, number: int, body: UserCreated) -> None:
     """Create the account, unless the sign-up is void because the user has no credentials."""
-    if number not in content.secrets or not content.owns(Part.ACCOUNT, number):
+    if number not in content.secrets or not content.includes(Part.ACCOUNT, number):
         return
     account = content.accounts.setdefault(number, Account())
     for name, value in (("id", str(number)), ("login", body.login), ("name", body.name), ("bio", body.bio)):
@@ -64,7 +64,7 @@ def user_created(content: Content, number: int, body: UserCreated) -> None:
 
 def profile_changed(content: Content, number: int, body: ProfileChanged) -> None:
     """Set the profile fields that the event changes."""
-    if not content.owns(Part.ACCOUNT, body.user):
+    if not content.includes(Part.ACCOUNT, body.user):
         return
     account = content.accounts.setdefault(body.user, Account())
     for name, value in body.changes():
@@ -73,38 +73,38 @@ def profile_changed(content: Content, number: int, body: ProfileChanged) -> None
 
 def permission_granted(content: Content, number: int, body: PermissionGranted) -> None:
     """Set the permission to the event's number."""
-    if content.owns(Part.ACCOUNT, body.user):
+    if content.includes(Part.ACCOUNT, body.user):
         content.accounts.setdefault(body.user, Account()).set_permission(body.permission, number)
 
 
 def permission_revoked(content: Content, number: int, body: PermissionRevoked) -> None:
     """Set the permission to the event's number, negated."""
-    if content.owns(Part.ACCOUNT, body.user):
+    if content.includes(Part.ACCOUNT, body.user):
         content.accounts.setdefault(body.user, Account()).set_permission(body.permission, -number)
 
 
 def password_changed(content: Content, number: int, body: PasswordChanged) -> None:
     """Raise the number of the last change of the password."""
-    if content.owns(Part.ACCOUNT, body.user):
+    if content.includes(Part.ACCOUNT, body.user):
         account = content.accounts.setdefault(body.user, Account())
         account.password = max(account.password, number)
 
 
 def user_suspended(content: Content, number: int, body: UserSuspended) -> None:
     """Set the suspension to the event's number."""
-    if content.owns(Part.ACCOUNT, body.user):
+    if content.includes(Part.ACCOUNT, body.user):
         content.accounts.setdefault(body.user, Account()).suspend(number)
 
 
 def user_unsuspended(content: Content, number: int, body: UserUnsuspended) -> None:
     """Set the suspension to the event's number, negated."""
-    if content.owns(Part.ACCOUNT, body.user):
+    if content.includes(Part.ACCOUNT, body.user):
         content.accounts.setdefault(body.user, Account()).suspend(-number)
 
 
 def user_deleted(content: Content, number: int, body: UserDeleted) -> None:
     """Delete the account, and suspend the user, so that the user is hidden."""
-    if content.owns(Part.ACCOUNT, body.user):
+    if content.includes(Part.ACCOUNT, body.user):
         account = content.accounts.setdefault(body.user, Account())
         account.suspend(number)
         account.deleted, account.login_hash = number, body.login_hash
@@ -113,7 +113,7 @@ def user_deleted(content: Content, number: int, body: UserDeleted) -> None:
 def user_erased(content: Content, number: int, body: UserErased) -> None:
     """Record that the erasure is complete, even if the content has no accounts."""
     content.erased[body.user] = max(content.erased.get(body.user, 0), number)
-    if content.owns(Part.ACCOUNT, body.user):
+    if content.includes(Part.ACCOUNT, body.user):
         account = content.accounts.setdefault(body.user, Account())
         account.erased = max(account.erased, number)
 
@@ -124,7 +124,7 @@ def nothing_expected(content: Content, number: int, body: Reported | ReportsClos
 
 def sessions_ended(content: Content, number: int, body: SessionsEnded) -> None:
     """Add the event's sessions to the sessions that must not exist."""
-    if content.owns(Part.ACCOUNT, body.user):
+    if content.includes(Part.ACCOUNT, body.user):
         content.ended.setdefault(body.user, set()).update(body.sessions)
 
 
@@ -132,9 +132,9 @@ def post_published(content: Content, number: int, body: PostPublished) -> None:
     """Add the post to its lists."""
     for post_list, owner in lists_of(body):
         if not post_list.is_of_users:
-            if content.owns(Part.UNDER_POSTS, owner):
+            if content.includes(Part.UNDER_POSTS, owner):
                 content.under_posts[post_list].setdefault(owner, ListUnderPost()).publish(number)
-        elif content.owns(PARTS[post_list], owner):
+        elif content.includes(PARTS[post_list], owner):
             posts_of(content, post_list).setdefault(owner, ListedPosts()).publish(number, body)
 
 
@@ -145,13 +145,13 @@ def post_deleted(content: Content, number: int, body: PostDeleted) -> None:
 
 def end_post(content: Content, number: int, post: int, listable: Listable) -> None:
     """Replace a post with a tombstone in its lists, which `listable` determines, and forget its likes."""
-    if content.owns(Part.POSTS, listable.author):
+    if content.includes(Part.POSTS, listable.author):
         content.posts.setdefault(listable.author, ListedPosts()).bury(post)
     for post_list, owner in lists_of(listable):
         if not post_list.is_of_users:
-            if content.owns(Part.UNDER_POSTS, owner):
+            if content.includes(Part.UNDER_POSTS, owner):
                 content.under_posts[post_list].setdefault(owner, ListUnderPost()).delete(post, number)
-        elif content.owns(PARTS[post_list], owner):
+        elif content.includes(PARTS[post_list], owner):
             posts_of(content, post_list).setdefault(owner, ListedPosts()).delete(post, number)
 
 
@@ -164,14 +164,14 @@ def reposted(content: Content, number: int, body: Reposted) -> None:
     published = publication_of(body)
     if published is not None:
         post_published(content, number, published)
-    if content.owns(Part.REPOSTED, body.user):
+    if content.includes(Part.REPOSTED, body.user):
         content.reposted.setdefault(body.user, VersionedSet()).add(body.post, number)
 
 
 def unreposted(content: Content, number: int, body: Unreposted) -> None:
     """Replace the repost with a tombstone in its lists, and the original in the posts that the user has reposted."""
     end_post(content, number, body.repost, repost_ended_by(body))
-    if content.owns(Part.REPOSTED, body.user):
+    if content.includes(Part.REPOSTED, body.user):
         content.reposted.setdefault(body.user, VersionedSet()).remove(body.post, number)
 
 
@@ -182,23 +182,23 @@ def posts_of(content: Content, post_list: PostList) -> dict[int, ListedPosts]:
 
 def liked(content: Content, number: int, body: Liked) -> None:
     """Add the like to the set of the post and the set of the user."""
-    if content.owns(Part.POSTS, body.author):
+    if content.includes(Part.POSTS, body.author):
         content.posts.setdefault(body.author, ListedPosts()).likes_of(body.post).add(body.user, number)
-    if content.owns(Part.LIKED, body.user):
+    if content.includes(Part.LIKED, body.user):
         content.liked.setdefault(body.user, VersionedSet()).add(body.post, number)
 
 
 def unliked(content: Content, number: int, body: Unliked) -> None:
     """Replace the like with a tombstone in both sets."""
-    if content.owns(Part.POSTS, body.author):
+    if content.includes(Part.POSTS, body.author):
         content.posts.setdefault(body.author, ListedPosts()).likes_of(body.post).remove(body.user, number)
-    if content.owns(Part.LIKED, body.user):
+    if content.includes(Part.LIKED, body.user):
         content.liked.setdefault(body.user, VersionedSet()).remove(body.post, number)
 
 
 def notifications_read(content: Content, number: int, body: NotificationsRead) -> None:
     """Raise the number up to which the user's notifications are read."""
-    if content.owns(Part.NOTIFICATIONS, body.user):
+    if content.includes(Part.NOTIFICATIONS, body.user):
         held = content.notifications.setdefault(body.user, NotificationGroups())
         held.read_up_to = max(held.read_up_to, min(number, body.upto))
 
@@ -206,7 +206,7 @@ def notifications_read(content: Content, number: int, body: NotificationsRead) -
 def notify(content: Content, event: Event) -> None:
     """Add the event to the notifications of its recipients."""
     for user, group in recipients(event):
-        if content.owns(Part.NOTIFICATIONS, user):
+        if content.includes(Part.NOTIFICATIONS, user):
             content.notifications.setdefault(user, NotificationGroups()).add(group, event.number)
 
 

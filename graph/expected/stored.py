@@ -35,7 +35,7 @@ def stored(
         if owner_of(key) not in content.erased or key.startswith(keys.user(0)[:-2]):
             yield key, value
     for user, number in content.erased.items():
-        if content.owns(Part.ACCOUNT, user):
+        if content.includes(Part.ACCOUNT, user):
             yield from floors_of(user, number)
 
 

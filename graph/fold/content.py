@@ -292,10 +292,10 @@ class Content:
                 placed.members[user] = number
         return placed
 
-    def takes_blocks(self, user: int) -> bool:
+    def includes_blocks(self, user: int) -> bool:
         """Return True if the blocks of a user belong to the content."""
-        return any(self.owns(part, user) for part in (Part.FOLLOWING, Part.FOLLOWERS, Part.BLOCKS))
+        return any(self.includes(part, user) for part in (Part.FOLLOWING, Part.FOLLOWERS, Part.BLOCKS))
 
-    def owns(self, part: Part, owner: int) -> bool:
+    def includes(self, part: Part, owner: int) -> bool:
         """Return True if both the part and the owner belong to the content."""
         return part in self._parts and (self._owners is None or owner in self._owners)

@@ -28,14 +28,14 @@ class FollowsAndBlocks(Relation):
         """Add the event to the sets of both users."""
         match body:
             case Followed(actor, subject) | Unfollowed(actor, subject):
-                owns = content.owns(Part.FOLLOWING, actor), content.owns(Part.FOLLOWERS, subject)
+                included = content.includes(Part.FOLLOWING, actor), content.includes(Part.FOLLOWERS, subject)
                 sets = content.following, content.followers
             case Blocked(actor, subject) | Unblocked(actor, subject):
-                owns = content.takes_blocks(actor), content.takes_blocks(subject)
+                included = content.includes_blocks(actor), content.includes_blocks(subject)
                 sets = content.blocking, content.blockers
         is_begun = isinstance(body, Followed | Blocked)
-        for is_owned, all_, owner, member in zip(owns, sets, (actor, subject), (subject, actor), strict=True):
-            if is_owned:
+        for is_included, all_, owner, member in zip(included, sets, (actor, subject), (subject, actor), strict=True):
+            if is_included:
                 held = all_.setdefault(owner, VersionedSet())
                 (held.add if is_begun else held.remove)(member, number)
 
@@ -46,7 +46,7 @@ class FollowsAndBlocks(Relation):
                 yield from placed_keys(key, user, content.placed(user, follows), tombstones_after)
         for key, blocks in ((keys.blocking, content.blocking), (keys.blockers, content.blockers)):
             for user, held in blocks.items():
-                if content.owns(Part.BLOCKS, user):
+                if content.includes(Part.BLOCKS, user):
                     yield from versioned_set_keys(key, user, held, tombstones_after)
 
     async def batches(self, reading: Reading, users: Sequence[int]) -> AsyncIterator[FoldedBatch]:

@@ -27,7 +27,7 @@ class ListMemberships(Relation):
 
     def fold(self, content: Content, number: int, body: ListCreated | ListChanged | ListDeleted) -> None:
         """Create, change or delete a list. A deletion replaces it with a tombstone."""
-        if not content.owns(Part.LISTS, body.owner):
+        if not content.includes(Part.LISTS, body.owner):
             return
         lists = content.lists.setdefault(body.owner, UserLists())
         match body:
@@ -53,7 +53,7 @@ class ListMemberships(Relation):
         whole: FoldedBatch | None = None
         kinds = names_of(self.kinds)
         async for owners, rows, is_page in reading.pages(reading.archive.by_actor, users, kinds):
-            if whole is not None and (not is_page or not whole.content.owns(Part.LISTS, owners[0])):
+            if whole is not None and (not is_page or not whole.content.includes(Part.LISTS, owners[0])):
                 yield whole
                 whole = None
             whole = whole or FoldedBatch(Content(owners, parts=[Part.LISTS]), self.fold)

@@ -97,7 +97,7 @@ class PairSets(Relation):
         """Add the member to the owner's set, or remove it."""
         pair_set = self._by_kind[type(body)]
         owner, member = pair_set.pair_of(body)
-        if content.owns(Part.PAIRS, owner):
+        if content.includes(Part.PAIRS, owner):
             held = content.pairs.setdefault(pair_set.noun, {}).setdefault(owner, Members())
             (held.add if isinstance(body, pair_set.begun) else held.remove)(member, number)
 
