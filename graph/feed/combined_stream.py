@@ -56,7 +56,7 @@ class Waiting(Protocol[N_contra]):
 W = TypeVar("W", bound=Waiting[Any])
 
 
-class Reads(ABC, Generic[N, R, W]):
+class StreamReads(ABC, Generic[N, R, W]):
     """Alarms and reads that streams share if they have the same subject, such as a viewer or a post.
 
     Streams that are due at nearly the same time wait for the same alarm. Streams that then ask for the same updates in
@@ -118,7 +118,7 @@ class CombinedStream(Generic[N, R, W]):
     updates must wait because the client has exceeded the rate limit of events.
     """
 
-    def __init__(self, subject: int, reads: Reads[N, R, W], delay: Callable[[], float]) -> None:
+    def __init__(self, subject: int, reads: StreamReads[N, R, W], delay: Callable[[], float]) -> None:
         self._subject = subject
         self._reads = reads
         self._delay = delay

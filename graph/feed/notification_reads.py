@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 
 from graph.archive.usage import Usage, used_by
-from graph.feed.combined_stream import Reads
+from graph.feed.combined_stream import StreamReads
 from graph.feed.updates import Notice, NotificationAdded, NotificationChange, NotificationsChanged
 from graph.log.events import Event
 from graph.log.log import Log
@@ -43,7 +43,7 @@ class Waiting:
         return added, tuple(event.number for event in self.changes)
 
 
-class NotificationReads(Reads[Notice, NotificationChange, Waiting]):
+class NotificationReads(StreamReads[Notice, NotificationChange, Waiting]):
     """The alarms and reads of the notification streams of a process."""
 
     def __init__(

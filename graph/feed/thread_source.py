@@ -3,7 +3,7 @@
 from collections.abc import Collection, Hashable, Sequence
 from contextlib import aclosing
 
-from graph.feed.combined_stream import Reads
+from graph.feed.combined_stream import StreamReads
 from graph.feed.live_views import LiveView, LiveViews
 from graph.feed.reader import LogReader
 from graph.feed.topic_source import LIKES, POST, TopicIndex, Topics, TopicSource, post_or_author_update, topics_of
@@ -128,7 +128,7 @@ class WaitingThread:
         return changes
 
 
-class ThreadReads(Reads[ThreadCause, ThreadChange, WaitingThread]):
+class ThreadReads(StreamReads[ThreadCause, ThreadChange, WaitingThread]):
     """The alarms and reads of the thread streams of a process."""
 
     def __init__(self, log: Log, reader: LogReader, projections: Projections, posts: Posts) -> None:
