@@ -22,7 +22,7 @@ from resolvers.page_loading import (
     IsolatedFailures,
     KindsOfUser,
     PageKey,
-    Shown,
+    UnshownFailures,
     each_page,
     list_pages,
     marked_pages,
@@ -74,7 +74,7 @@ class Loaders:
 
     def _loader(self, name: str, get_many: Callable[[list[K]], Awaitable[Sequence[V | Exception]]]) -> DataLoader[K, V]:
         if self._unshown:
-            get_many = Shown(get_many, self._unshown)
+            get_many = UnshownFailures(get_many, self._unshown)
         return make_loader(name, get_many, self._graph.store.running_loop())
 
     def _page_loader(self, name: str, load: LoadPages[O, Page[T]]) -> DataLoader[tuple[O, Window], Page[T]]:

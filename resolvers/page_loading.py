@@ -137,7 +137,7 @@ async def pages_by_window(
 
 
 @dataclass(frozen=True, slots=True)
-class Shown(Generic[K, V]):
+class UnshownFailures(Generic[K, V]):
     """A look-up that fails for ids in `unshown`: changed objects whose new state the store cannot show yet.
 
     Keys are ids, or tuples that begin with the id of an owner.
