@@ -13,7 +13,7 @@ from graph.chunks import chunks
 from graph.expected.event_folds import PARTS, fold_event
 from graph.fold.content import Content, NotificationGroups, Part
 from graph.fold.hot_window import Cut, HotLimits, floor
-from graph.fold.reading import ROWS, FoldedBatch, Reading, names_of
+from graph.fold.reading import ROWS, EventReader, FoldedBatch, names_of
 from graph.log.account_events import UserDeleted, UserErased
 from graph.log.events import (
     PasswordChanged,
@@ -56,7 +56,7 @@ REPOST_KINDS = names_of((Reposted, Unreposted))
 UNREPOST_KINDS = names_of((Unreposted,))
 
 
-class Loading:
+class ContentLoader:
     """Reads and folds the content that the store should hold for users.
 
     Deletions up to `tombstones_after` are left out. A query reads at most about `rows` rows. A list of notifications
@@ -74,7 +74,7 @@ class Loading:
         notifications_kept: int = Tuning().notifications_kept,
     ) -> None:
         self._archive = archive
-        self._reading = Reading(archive, rows)
+        self._reader = EventReader(archive, rows)
         self._limits = limits
         self._tombstones_after = tombstones_after
         self._rows = rows
@@ -88,7 +88,7 @@ class Loading:
             erased |= batch.content.erased
             yield batch
         reads: list[Callable[[Sequence[int]], AsyncIterator[FoldedBatch]]]
-        reads = [partial(relation.batches, self._reading) for relation in RELATIONS]
+        reads = [partial(relation.batches, self._reader) for relation in RELATIONS]
         for read in (*reads, self.reposted, self.posts, self.notifications):
             async for batch in read(users):
                 batch.content.erased = erased
@@ -99,7 +99,7 @@ class Loading:
         credentials = await self._archive.credentials(users)
         secrets = {user: credential.hash for user, credential in credentials.items()}
         batch = FoldedBatch(Content(users, secrets=secrets, parts=[Part.ACCOUNT]), fold_event)
-        async for _, rows, _ in self._reading.pages(self._archive.by_actor, users, ACCOUNT_KINDS):
+        async for _, rows, _ in self._reader.pages(self._archive.by_actor, users, ACCOUNT_KINDS):
             batch.add(rows)
         yield batch
 
@@ -120,7 +120,7 @@ class Loading:
 
     async def reposted(self, users: Sequence[int]) -> AsyncIterator[FoldedBatch]:
         """Yield the originals of users' plain reposts. `posts`, not this method, counts the `Reposted` events."""
-        async for owners, rows, is_page in self._reading.pages(self._archive.by_actor, users, REPOST_KINDS):
+        async for owners, rows, is_page in self._reader.pages(self._archive.by_actor, users, REPOST_KINDS):
             batch = folded(owners, Part.REPOSTED, rows, is_page=is_page)
             batch.events = sum(row.kind in UNREPOST_KINDS for row in rows)
             yield batch
@@ -210,15 +210,15 @@ class Loading:
 
         All deletions of a post are read, because the one with the lowest number decides.
         """
-        pages = self._reading.pages(self._archive.by_actor, authors, DELETION_KINDS, self._tombstones_after)
+        pages = self._reader.pages(self._archive.by_actor, authors, DELETION_KINDS, self._tombstones_after)
         async for owners, rows, _ in pages:
             deleted = sorted({row.subject for row in rows if row.subject is not None})
             batch = FoldedBatch(Content(owners, parts=[Part.POSTS, Part.REPLIED]), fold_event)
             for posts in chunks(deleted, self._authors):
-                async for _, all_deletions, _ in self._reading.pages(self._archive.by_subject, posts, DELETION_KINDS):
+                async for _, all_deletions, _ in self._reader.pages(self._archive.by_subject, posts, DELETION_KINDS):
                     batch.add(all_deletions)
             yield batch
-        async for owners, rows, _ in self._reading.pages(
+        async for owners, rows, _ in self._reader.pages(
             self._archive.by_actor, authors, UNREPOST_KINDS, self._tombstones_after
         ):
             batch = folded(owners, Part.POSTS, rows, is_page=False)

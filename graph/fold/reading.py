@@ -56,7 +56,7 @@ class FoldedBatch:
                 self.damaged.append(row.number)
 
 
-class Reading:
+class EventReader:
     """Reads the events of users. A query reads at most about `rows` rows."""
 
     def __init__(self, archive: "Archive", rows: int = ROWS) -> None:

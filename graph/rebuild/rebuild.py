@@ -20,7 +20,7 @@ import orjson
 from graph import keys
 from graph.chunks import chunks
 from graph.errors import RebuildRefused
-from graph.expected.loading import Loading
+from graph.expected.loading import ContentLoader
 from graph.fold.hot_window import HotLimits
 from graph.fold.reading import ROWS, FoldedBatch, names_of
 from graph.log.encoding import decode
@@ -94,7 +94,7 @@ class Rebuild:
         """Fill a reserved store and open it. Raises RebuildRefused if another process has taken over."""
         now, started = datetime.now(UTC), time.monotonic()
         tombstones_after = max(0, number_at(now - self._tuning.tombstones_live))
-        loading = Loading(
+        loader = ContentLoader(
             self._archive,
             HotLimits.of(self._tuning, now),
             tombstones_after,
@@ -109,14 +109,14 @@ class Rebuild:
                 raise RebuildRefused(REPLACED)
             if on_progress:
                 on_progress(report.users, total)
-            await self._fill_users(users, loading, tombstones_after, report)
+            await self._fill_users(users, loader, tombstones_after, report)
             after = users[-1]
         report.likes = await LikeLoading(self._store, self._archive, self._tuning, rows=self._rows).load(
             tombstones_after
         )
         report.events += report.likes
-        await self._fill_under_posts(loading, tombstones_after)
-        async for batch in loading.deleted_users():
+        await self._fill_under_posts(loader, tombstones_after)
+        async for batch in loader.deleted_users():
             await self._send([("UNLINK", key) for user in batch.content.erased for key in keys_of_sets(user)])
             await self._send(writes(batch, tombstones_after, self._tuning.notifications_kept))
         await self._keep_requests(number_at(now - timedelta(seconds=KEY_SECONDS)))
@@ -128,11 +128,11 @@ class Rebuild:
         return report
 
     async def _fill_users(
-        self, users: Sequence[int], loading: Loading, tombstones_after: int, report: RebuildReport
+        self, users: Sequence[int], loader: ContentLoader, tombstones_after: int, report: RebuildReport
     ) -> None:
         in_pages: dict[str, set[int]] = {"following": set(), "followers": set()}
         followers: dict[int, int] = {}
-        async with aclosing(prefetched(loading.batches(users))) as batches:
+        async with aclosing(prefetched(loader.batches(users))) as batches:
             async for batch in batches:
                 await self._send(writes(batch, tombstones_after, self._tuning.notifications_kept))
                 count(batch, report)
@@ -148,12 +148,12 @@ class Rebuild:
         followers |= await self._sizes(keys.followers, in_pages["followers"])
         await self._send(pulls(followers.items(), self._tuning.push_limit))
 
-    async def _fill_under_posts(self, loading: Loading, tombstones_after: int) -> None:
+    async def _fill_under_posts(self, loader: ContentLoader, tombstones_after: int) -> None:
         """Write the replies, reposts and quotes of posts."""
         for post_list in LISTS_UNDER_POSTS:
             after = 0
             while owners := await self._archive.owners(post_list, after, self._users):
-                async with aclosing(prefetched(loading.under_posts(post_list, owners))) as batches:
+                async with aclosing(prefetched(loader.under_posts(post_list, owners))) as batches:
                     async for batch in batches:
                         await self._send(writes(batch, tombstones_after, self._tuning.notifications_kept))
                 after = owners[-1]

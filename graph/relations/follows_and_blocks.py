@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from graph import keys
 from graph.archive.rows import EventRow
 from graph.fold.content import Content, Part, PlacedFollows, VersionedSet
-from graph.fold.reading import FoldedBatch, Reading, names_of
+from graph.fold.reading import EventReader, FoldedBatch, names_of
 from graph.fold.values import SortedSet, Stored, tombstone_keys, versioned_set_keys
 from graph.log.events import Blocked, EventBody, Followed, Unblocked, Unfollowed
 from graph.model import MAX_NUMBER
@@ -49,43 +49,43 @@ class FollowsAndBlocks(Relation):
                 if content.includes(Part.BLOCKS, user):
                     yield from versioned_set_keys(key, user, held, tombstones_after)
 
-    async def batches(self, reading: Reading, users: Sequence[int]) -> AsyncIterator[FoldedBatch]:
+    async def batches(self, reader: EventReader, users: Sequence[int]) -> AsyncIterator[FoldedBatch]:
         """Yield the blocks, the followed users and the followers of users. Each event is counted once."""
         blocks = FoldedBatch(Content(users, parts=[Part.BLOCKS]), self.fold)
-        await self.add_blocks(reading, blocks, users)
+        await self.add_blocks(reader, blocks, users)
         yield blocks
-        archive = reading.archive
+        archive = reader.archive
         for part, read in ((Part.FOLLOWING, archive.by_actor), (Part.FOLLOWERS, archive.by_subject)):
-            async for owners, rows, is_page in reading.pages(read, users, FOLLOW_KINDS):
-                batch = await self._follows(reading, owners, part, rows, is_page=is_page)
+            async for owners, rows, is_page in reader.pages(read, users, FOLLOW_KINDS):
+                batch = await self._follows(reader, owners, part, rows, is_page=is_page)
                 if part is Part.FOLLOWERS:
                     batch.events = 0
                 yield batch
 
     async def _follows(
-        self, reading: Reading, owners: Sequence[int], part: Part, rows: Iterable[EventRow], *, is_page: bool
+        self, reader: EventReader, owners: Sequence[int], part: Part, rows: Iterable[EventRow], *, is_page: bool
     ) -> FoldedBatch:
         """Return a batch of follows, with the blocks of the owners. The blocks are not counted again."""
         batch = FoldedBatch(Content(owners, parts=[part]), self.fold, is_page=is_page)
-        await self.add_blocks(reading, batch, owners)
+        await self.add_blocks(reader, batch, owners)
         batch.events = 0
         batch.add(rows)
         return batch
 
     async def add_blocks(
-        self, reading: Reading, batch: FoldedBatch, owners: Sequence[int], up_to: int = MAX_NUMBER
+        self, reader: EventReader, batch: FoldedBatch, owners: Sequence[int], up_to: int = MAX_NUMBER
     ) -> None:
         """Add the blocks by and against owners to a batch, up to a number. Only the blocks by owners are counted.
 
-        Needs memory for all blocks of the owners. Two queries, and one more per `reading.rows` rows.
+        Needs memory for all blocks of the owners. Two queries, and one more per `reader.rows` rows.
         """
-        archive = reading.archive
+        archive = reader.archive
         for read in (archive.by_actor, archive.by_subject):
             counted, after = batch.events, 0
             while True:
-                found = await read(owners, BLOCK_KINDS, after, reading.rows)
+                found = await read(owners, BLOCK_KINDS, after, reader.rows)
                 batch.add(row for row in found if row.number <= up_to)
-                if len(found) < reading.rows:
+                if len(found) < reader.rows:
                     break
                 after = found[-1].number
             if read == archive.by_subject:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from graph import keys
 from graph.fold.content import Content, Part, UserLists
-from graph.fold.reading import FoldedBatch, Reading, last_number, names_of
+from graph.fold.reading import EventReader, FoldedBatch, last_number, names_of
 from graph.fold.values import Hash, Stored, versioned_set_keys
 from graph.log.events import EventBody, ListChanged, ListCreated, ListDeleted
 from graph.relations.relation import KeyCommand, Relation
@@ -48,11 +48,11 @@ class ListMemberships(Relation):
             for list_id, members in lists.members.items():
                 yield from versioned_set_keys(partial(keys.list_members, owner), list_id, members, tombstones_after)
 
-    async def batches(self, reading: Reading, users: Sequence[int]) -> AsyncIterator[FoldedBatch]:
+    async def batches(self, reader: EventReader, users: Sequence[int]) -> AsyncIterator[FoldedBatch]:
         """Yield the lists of users. The lists of one user are in one batch: the last event about a member decides."""
         whole: FoldedBatch | None = None
         kinds = names_of(self.kinds)
-        async for owners, rows, is_page in reading.pages(reading.archive.by_actor, users, kinds):
+        async for owners, rows, is_page in reader.pages(reader.archive.by_actor, users, kinds):
             if whole is not None and (not is_page or not whole.content.includes(Part.LISTS, owners[0])):
                 yield whole
                 whole = None

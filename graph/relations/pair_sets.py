@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from graph.fold.content import Content, Part, VersionedSet
-from graph.fold.reading import FoldedBatch, Reading, last_number, names_of
+from graph.fold.reading import EventReader, FoldedBatch, last_number, names_of
 from graph.fold.values import Stored, versioned_set_keys
 from graph.log.events import EventBody
 from graph.relations.relation import KeyCommand, Relation
@@ -107,10 +107,10 @@ class PairSets(Relation):
             for owner, held in self.of(content, each).items():
                 yield from versioned_set_keys(each.key, owner, held, tombstones_after)
 
-    async def batches(self, reading: Reading, users: Sequence[int]) -> AsyncIterator[FoldedBatch]:
+    async def batches(self, reader: EventReader, users: Sequence[int]) -> AsyncIterator[FoldedBatch]:
         """Yield the sets of users."""
         kinds = names_of(self.kinds)
-        async for owners, rows, is_page in reading.pages(reading.archive.by_actor, users, kinds):
+        async for owners, rows, is_page in reader.pages(reader.archive.by_actor, users, kinds):
             batch = FoldedBatch(Content(owners, parts=[Part.PAIRS]), self.fold, is_page=is_page)
             batch.add(rows)
             yield batch

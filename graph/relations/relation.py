@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from graph.fold.content import Content
-from graph.fold.reading import FoldedBatch, Reading
+from graph.fold.reading import EventReader, FoldedBatch
 from graph.fold.values import Stored
 from graph.log.events import EventBody
 from graph.store.store import Store
@@ -36,7 +36,7 @@ class Relation(ABC):
         """Yield the keys of the content, with tombstones whose numbers are higher than `tombstones_after`."""
 
     @abstractmethod
-    def batches(self, reading: Reading, users: Sequence[int]) -> AsyncIterator[FoldedBatch]:
+    def batches(self, reader: EventReader, users: Sequence[int]) -> AsyncIterator[FoldedBatch]:
         """Yield the content of users, from the archive, in batches of bounded size."""
 
     @abstractmethod

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from graph import keys
 from graph.fold import content
 from graph.fold.content import Content, VersionedSet
-from graph.fold.reading import FoldedBatch, Reading
+from graph.fold.reading import EventReader, FoldedBatch
 from graph.relations.follow_changes import follow_keys
 from graph.relations.follows_and_blocks import FOLLOW_KINDS
 from graph.relations.register import FOLLOWS_AND_BLOCKS
@@ -42,9 +42,9 @@ class FollowingComparison(Comparison):
     async def compare(self, subjects: Sequence[int]) -> list[Difference]:
         """Return the follows that differ in one of the lists, those in lists of followers first."""
         found: list[Difference] = []
-        fold, reading = FOLLOWS_AND_BLOCKS.fold, Reading(self.scope.archive)
+        fold, reader = FOLLOWS_AND_BLOCKS.fold, EventReader(self.scope.archive)
         async for users, events in self.scope.folded(subjects, content.Part.FOLLOWING, FOLLOW_KINDS, fold):
-            await FOLLOWS_AND_BLOCKS.add_blocks(reading, FoldedBatch(events, fold), users, up_to=self.scope.up_to)
+            await FOLLOWS_AND_BLOCKS.add_blocks(reader, FoldedBatch(events, fold), users, up_to=self.scope.up_to)
             expected = expected_follows(events)
             following = await followees_of(self.scope, users)
             reverse = {(followee, user): state for (user, followee), state in expected.items()}
