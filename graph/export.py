@@ -61,7 +61,7 @@ class Export:
         if profile is None:
             return
         yield profile_line(profile)
-        for session in await self._sessions.infos(user):
+        for session in await self._sessions.live_sessions(user):
             yield session_line(session)
         done = 0
         while True:  # the archiver continues, and the log may be trimmed up to its watermark

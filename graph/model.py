@@ -346,10 +346,10 @@ class Credentials:
 
 
 class Session(NamedTuple):
-    """A live session as its user sees it. `id` is a hash of the session's id, which is in the token."""
+    """A live session as its user sees it. `token_id` is the id in the token, and `id` is a hash of it."""
 
     id: int
-    session: str
+    token_id: str
     created_at: datetime
     last_used_at: datetime
     user_agent: str | None

@@ -309,4 +309,4 @@ async def lists_of_owners(graph: Graph, users: Sequence[int]) -> list[list[UserL
 
 async def lists_of_sessions(graph: Graph, users: Sequence[int]) -> list[list[Session]]:
     """Return the live sessions of users. One round trip."""
-    return await asyncio.gather(*map(graph.sessions.infos, users))
+    return await asyncio.gather(*map(graph.sessions.live_sessions, users))

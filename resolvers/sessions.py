@@ -34,7 +34,7 @@ def global_ids(sessions: Sequence[Session], context: Context) -> list[str]:
 def are_current(sessions: Sequence[Session], context: Context) -> list[bool]:
     """Return whether each session is the session of the request."""
     viewer = context.viewer
-    return [viewer is not None and session.session == viewer.session for session in sessions]
+    return [viewer is not None and session.token_id == viewer.session for session in sessions]
 
 
 @mutation(EndSessionPayload, ProblemCode.NOT_FOUND)

@@ -99,7 +99,7 @@ class Sessions:
 
     def _note(self, sessions: Sequence[tuple[int, str]], expiries: Sequence[str | None]) -> list[bool]:
         """Return which of the sessions are live, and remember those that have ended."""
-        live = are_future(expiries)
+        live = are_unexpired(expiries)
         for session, is_live in zip(sessions, live, strict=True):
             if not is_live:
                 self._ended[session] = None
@@ -114,7 +114,7 @@ class Sessions:
         note = script("note_use").call(keys_of(user), session, now, USE_SECONDS)
         self._store.ask([note], unchanged).add_done_callback(retrieve)
 
-    def infos(self, user: int) -> "asyncio.Future[list[Session]]":
+    def live_sessions(self, user: int) -> "asyncio.Future[list[Session]]":
         """Return a user's live sessions, newest first, at most `MAX_SESSIONS`. One round trip."""
         return self._store.ask(
             [("HGETALL", key) for key in keys_of(user)], partial(as_sessions, int(self._ttl.total_seconds()))
@@ -125,7 +125,7 @@ class Sessions:
 
         Three round trips. Raises Rejected (NOT_FOUND).
         """
-        session = next((each.session for each in await self.infos(user) if each.id == number), None)
+        session = next((each.token_id for each in await self.live_sessions(user) if each.id == number), None)
         if session is None:
             raise no_session()
         await self.end(user, session)
@@ -138,7 +138,7 @@ class Sessions:
             await self._commit([SessionsEnded(user, sorted(ended))])
 
 
-def are_future(expiries: Sequence[str | None]) -> list[bool]:
+def are_unexpired(expiries: Sequence[str | None]) -> list[bool]:
     """Return for each expiry, in seconds since 1970, whether it is in the future; False for None."""
     now = time.time()
     return [expiry is not None and int(expiry) > now for expiry in expiries]
@@ -156,16 +156,16 @@ def as_sessions(ttl: int, replies: Sequence[Mapping[str, str]]) -> list[Session]
     """
     expiries, details = replies
     found = []
-    for session, is_live in zip(expiries, are_future(list(expiries.values())), strict=True):
+    for session, is_live in zip(expiries, are_unexpired(list(expiries.values())), strict=True):
         created, used, agent, _ = map(details.get, keys.session_fields(session))
         if is_live:
             since = int(created or max(0, int(expiries[session]) - ttl))
             created_at, used_at = (datetime.fromtimestamp(at, UTC) for at in (since, max(since, int(used or 0))))
-            found.append(Session(info_id(session), session, created_at, used_at, agent or None))
+            found.append(Session(public_session_id(session), session, created_at, used_at, agent or None))
     return sorted(found, key=lambda each: (each.created_at, each.id), reverse=True)
 
 
-def info_id(session: str) -> int:
+def public_session_id(session: str) -> int:
     """Return a number that identifies a session without revealing its id: 53 bits of a hash."""
     digest = hashlib.blake2b(session.encode(), digest_size=8, person=b"session").digest()
     return int.from_bytes(digest) % MAX_NUMBER + 1

@@ -116,7 +116,7 @@ async def _about_the_account(graph: Graph, view: View, viewer: int) -> Values:
         values["mark-read"] = {"upTo": encode_cursor(CursorKind.NOTIFICATION, notifications[0].number)}
     else:
         values["mark-read"] = {"upTo": encode_cursor(CursorKind.LOG, await graph.log.recent_watermark())}
-    sessions = await graph.sessions.infos(viewer)
+    sessions = await graph.sessions.live_sessions(viewer)
     if sessions:
         values["end-session"] = {"sessionId": ids.encode(ids.Kind.SESSION, sessions[-1].id)}
     return values

@@ -142,7 +142,7 @@ async def lost(graph: Graph, written: Written, change: Change) -> list[str]:
         for number in written.events
         if number not in archived and (number in written.archived or change.spares(written.place_of_event(number)))
     ]
-    live = {info.session for info in await graph.sessions.infos(written.author)}
+    live = {info.token_id for info in await graph.sessions.live_sessions(written.author)}
     ended = [session for session in written.sessions if session not in live]
     found += [f"session {session}" for session in ended if change.spares(written.place_of(session))]
     for key, post in written.requests.items():

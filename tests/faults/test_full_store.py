@@ -166,7 +166,7 @@ async def test_sessions_stay_in_use(small: Small, full: Graph) -> None:
     small.fill()
 
     async def last_used() -> int:
-        [info] = await full.sessions.infos(alice)
+        [info] = await full.sessions.live_sessions(alice)
         return int(info.last_used_at.timestamp())
 
     try:

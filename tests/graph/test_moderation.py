@@ -200,7 +200,7 @@ async def test_a_log_in_that_is_checked_before_a_suspension_starts_no_session(gr
 
     with pytest.raises(Rejected):
         await starting
-    assert await graph.sessions.infos(bob) == []
+    assert await graph.sessions.live_sessions(bob) == []
 
 
 @pytest.mark.parametrize("last", [UserSuspended, UserUnsuspended])

@@ -209,7 +209,7 @@ async def check_exits(graph: Graph, world: World, users: Sequence[int]) -> None:
     `check_fold` compares follows, and `check_likes` the likes of users.
     """
     for user in world.suspended | world.deleted:
-        assert await graph.sessions.infos(user) == [], "a suspended or deleted user has a session"
+        assert await graph.sessions.live_sessions(user) == [], "a suspended or deleted user has a session"
     posts = sorted(world.posts)
     for viewer in (None, users[len(posts) % len(users)]):
         seen, expected = Exits(graph, graph.visibility.of(viewer), users, posts), Expected(world, viewer, users, posts)

@@ -171,7 +171,7 @@ async def test_the_end_of_the_current_session_is_a_log_out(world: World) -> None
 
     assert answer.data == {"endSession": {"endedSessionId": current["id"], "userErrors": []}, "publishPost": None}
     assert answer.errors == [(("publishPost",), "UNAUTHENTICATED")]
-    assert await world.graph.sessions.infos(alice.id) == []
+    assert await world.graph.sessions.live_sessions(alice.id) == []
 
 
 async def test_change_password(world: World) -> None:
@@ -190,7 +190,7 @@ async def test_change_password(world: World) -> None:
     assert changed["credentials"]["viewer"] == {"user": {"login": "alice"}}
     assert answer.data["publishPost"] == {"post": {"author": {"login": "alice"}}}
     assert not await world.graph.sessions.is_live(alice.id, old.session)
-    assert len(await world.graph.sessions.infos(alice.id)) == 1
+    assert len(await world.graph.sessions.live_sessions(alice.id)) == 1
     for password, codes in ((PASSWORD, ["WRONG_CREDENTIALS"]), ("a new password", [])):
         errors = (await world.ask(LOG_IN, login="alice", password=password)).data["logIn"]["userErrors"]
         assert [error["code"] for error in errors] == codes

@@ -136,7 +136,7 @@ async def test_an_ended_session_cannot_log_in_others(api: Api, transport: str) -
         async with api.stream(f"mutation {{ {LOG_IN} }}", token_of(session)) as response:
             assert response.status_code == 401
 
-    assert len(await api.graph.sessions.infos(bob.user)) == 1
+    assert len(await api.graph.sessions.live_sessions(bob.user)) == 1
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)

@@ -169,7 +169,7 @@ async def test_no_session_begins_after_a_deletion(graph: Graph, another: Open) -
         await starting
 
     assert [code.name for code in codes(rejected.value)] == ["WRONG_CREDENTIALS"]
-    assert await graph.sessions.infos(bob) == []
+    assert await graph.sessions.live_sessions(bob) == []
 
 
 async def test_a_login_of_another_user_is_not_freed(graph: Graph, raw: Redis) -> None:

@@ -38,7 +38,7 @@ async def test_a_change_ends_all_other_sessions(graph: Graph, another: Open) -> 
         session = await graph.passwords.change(alice, PASSWORD, NEW, user_agent="Phone")
 
     assert (cost.round_trips, graph.users.hashing.hashes - hashes) == (9, 2)
-    assert [info.session for info in await other.sessions.infos(alice)] == [session.id]
+    assert [info.token_id for info in await other.sessions.live_sessions(alice)] == [session.id]
     assert not any(await other.sessions.are_live([(alice, each.id) for each in old]))
     assert await other.sessions.is_live(bob, bobs.id)
     assert [await works(other, password) for password in (NEW, PASSWORD)] == [True, False]
@@ -130,7 +130,7 @@ async def test_the_last_of_concurrent_changes_wins(graph: Graph, another: Open, 
     with pytest.raises(Rejected) as rejected:
         await first
     assert codes(rejected.value) == [ProblemCode.WRONG_CREDENTIALS]
-    assert [info.session for info in await graph.sessions.infos(alice)] == [session.id]
+    assert [info.token_id for info in await graph.sessions.live_sessions(alice)] == [session.id]
     assert [await works(graph, password) for password in (NEWER, NEW, PASSWORD)] == [True, False, False]
     assert await raw.keys("login:*:next:*") == []
 
@@ -152,7 +152,7 @@ async def test_a_log_in_with_the_old_password_starts_no_session(graph: Graph, an
     with pytest.raises(Rejected) as rejected:
         await graph.sessions.start(alice, None, version)
     assert codes(rejected.value) == [ProblemCode.WRONG_CREDENTIALS]
-    assert [info.session for info in await graph.sessions.infos(alice)] == [session.id]
+    assert [info.token_id for info in await graph.sessions.live_sessions(alice)] == [session.id]
 
 
 async def test_a_log_in_with_the_new_password_survives_the_change(graph: Graph, another: Open) -> None:
@@ -168,7 +168,7 @@ async def test_a_log_in_with_the_new_password_survives_the_change(graph: Graph, 
     stop.resume()
     session = await changing
 
-    assert {info.session for info in await graph.sessions.infos(alice)} == {early.id, session.id}
+    assert {info.token_id for info in await graph.sessions.live_sessions(alice)} == {early.id, session.id}
 
 
 async def test_a_repeated_projection_ends_no_later_session(graph: Graph) -> None:

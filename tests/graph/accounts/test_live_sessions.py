@@ -29,7 +29,7 @@ async def fields_of(raw: Redis, user: int) -> set[str]:
 
 async def used(graph: Graph, user: int) -> int:
     """Return the time at which the user's only session was last used."""
-    [info] = await graph.sessions.infos(user)
+    [info] = await graph.sessions.live_sessions(user)
     return int(info.last_used_at.timestamp())
 
 
@@ -42,15 +42,15 @@ async def test_sessions_are_listed_newest_first(graph: Graph, raw: Redis) -> Non
     await raw.hset(keys.sessions(alice), "old", int(time.time()) - 1)
 
     async with counted(graph) as cost:
-        found = await graph.sessions.infos(alice)
+        found = await graph.sessions.live_sessions(alice)
 
     assert cost.round_trips == 1
-    assert [(info.session, info.user_agent) for info in found] == [(laptop.id, None), (phone.id, "Phone 1.0")]
+    assert [(info.token_id, info.user_agent) for info in found] == [(laptop.id, None), (phone.id, "Phone 1.0")]
     at = datetime.fromtimestamp(then, UTC)
     assert (found[1].created_at, found[1].last_used_at) == (at, at)
     assert abs(found[0].created_at - datetime.now(UTC)) < timedelta(seconds=5)
     assert len({info.id for info in found}) == 2
-    assert await graph.sessions.infos(7) == []
+    assert await graph.sessions.live_sessions(7) == []
 
 
 async def test_an_id_does_not_reveal_the_session(graph: Graph) -> None:
@@ -58,7 +58,7 @@ async def test_an_id_does_not_reveal_the_session(graph: Graph) -> None:
     [alice] = await people(graph, "alice")
     session = await graph.sessions.start(alice)
 
-    [[first], [again]] = [await graph.sessions.infos(alice) for _ in range(2)]
+    [[first], [again]] = [await graph.sessions.live_sessions(alice) for _ in range(2)]
 
     assert first.id == again.id < 2**53
     assert str(first.id) not in session.id
@@ -70,7 +70,7 @@ async def test_a_session_without_details_has_times(graph: Graph, raw: Redis) -> 
     session = await graph.sessions.start(alice, "Phone")
     await raw.delete(keys.session_details(alice))
 
-    [info] = await graph.sessions.infos(alice)
+    [info] = await graph.sessions.live_sessions(alice)
 
     since = session.expires_at - timedelta(days=30)
     assert info == Session(info.id, session.id, since, since, None)
@@ -164,13 +164,13 @@ async def test_a_session_can_be_ended_by_its_id(graph: Graph) -> None:
     """Ending a session by its id takes 3 round trips. Other sessions stay."""
     [alice] = await people(graph, "alice")
     phone, laptop = await graph.sessions.start(alice), await graph.sessions.start(alice)
-    number = {info.session: info.id for info in await graph.sessions.infos(alice)}[phone.id]
+    number = {info.token_id: info.id for info in await graph.sessions.live_sessions(alice)}[phone.id]
 
     async with counted(graph) as cost:
         assert await graph.sessions.end_by_id(alice, number) == phone.id
 
     assert cost.round_trips == 3
-    assert [info.session for info in await graph.sessions.infos(alice)] == [laptop.id]
+    assert [info.token_id for info in await graph.sessions.live_sessions(alice)] == [laptop.id]
     last = await graph.log.get(await graph.log.last())
     assert last is not None
     assert last.body == SessionsEnded(alice, [phone.id])
@@ -180,9 +180,9 @@ async def test_other_sessions_cannot_be_ended(graph: Graph) -> None:
     """The ids of others' sessions, ended sessions and unknown sessions are refused. Nothing is written."""
     alice, bob = await people(graph, "alice", "bob")
     await graph.sessions.start(bob)
-    [bobs] = await graph.sessions.infos(bob)
+    [bobs] = await graph.sessions.live_sessions(bob)
     session = await graph.sessions.start(alice)
-    [ended] = await graph.sessions.infos(alice)
+    [ended] = await graph.sessions.live_sessions(alice)
     await graph.sessions.end(alice, session.id)
     last = await graph.log.last()
 
