@@ -82,7 +82,7 @@ async def start_session(context: Context, user: User, password: int | None = Non
     If a password was checked, `password` is the number of the event that last changed it.
     """
     session = await context.graph.sessions.start(user.id, context.client.user_agent, password)
-    context.show_to(viewer_of(session))
+    context.act_as_logged_in(viewer_of(session))
     return begun(context, session)
 
 

@@ -107,7 +107,7 @@ class Context:
         self.unshown: set[int] = set()
         self._sender: Viewer | EllipsisType | None = ...
         self._watermark: int | None = None
-        self._followed: Context | None = None
+        self._shared_context: Context | None = None
 
     @lazy
     def loaders(self) -> Loaders:
@@ -120,14 +120,14 @@ class Context:
         return Batches()
 
     def _new_loaders(self) -> Loaders:
-        if self._followed is not None:
-            return self._followed.loaders
+        if self._shared_context is not None:
+            return self._shared_context.loaders
         return Loaders(self.graph, self.viewer_id, unshown=self.unshown)
 
-    def follow(self, other: "Context") -> None:
+    def share_look_ups_of(self, other: "Context") -> None:
         """Share the values that another context of the same viewer loads, until `forget`."""
         self.forget()
-        self._followed = other
+        self._shared_context = other
 
     @property
     def viewer_id(self) -> int | None:
@@ -140,7 +140,7 @@ class Context:
             raise Unauthenticated
         return self.viewer
 
-    def show_to(self, viewer: Viewer) -> None:
+    def act_as_logged_in(self, viewer: Viewer) -> None:
         """Resolve the payload of the current mutation for the viewer that the mutation has logged in.
 
         Later fields are resolved for the sender of the document again (`act_as_sender`). The whole operation counts
@@ -150,7 +150,7 @@ class Context:
         self._act_as(viewer)
 
     def act_as_sender(self) -> None:
-        """Resolve later fields for the sender of the document again, after `show_to`."""
+        """Resolve later fields for the sender of the document again, after `act_as_logged_in`."""
         if self._sender is not ...:
             self._act_as(self._sender)
             self._sender = ...
@@ -177,8 +177,8 @@ class Context:
 
         A stream resumes at this watermark. If it were newer than a page, posts missing from the page would be skipped.
         """
-        if self._followed is not None:
-            return await self._followed.watermark()
+        if self._shared_context is not None:
+            return await self._shared_context.watermark()
         if not self.note_watermark():
             watermark = await self.graph.log.recent_watermark()
             if self._watermark is None:
@@ -188,8 +188,8 @@ class Context:
 
     def note_watermark(self) -> bool:
         """Record the watermark if it is available without waiting. Return True if it is known."""
-        if self._followed is not None:
-            return self._followed.note_watermark()
+        if self._shared_context is not None:
+            return self._shared_context.note_watermark()
         if self._watermark is None:
             self._watermark = self.graph.log.recent_watermark_now()
         return self._watermark is not None
@@ -199,7 +199,7 @@ class Context:
         self.__dict__.pop("loaders", None)
         self.__dict__.pop("batches", None)
         self._watermark = None
-        self._followed = None
+        self._shared_context = None
 
 
 def _nothing() -> None:

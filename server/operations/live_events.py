@@ -68,7 +68,7 @@ class JoinedContexts:
         shared = self._contexts.get(key)
         if shared is None:
             shared = self._contexts[key] = Context(context.graph, context.viewer, context.issue_token)
-        context.follow(shared)
+        context.share_look_ups_of(shared)
         return key
 
     def close(self, key: Hashable) -> None:
