@@ -83,11 +83,11 @@ async def start_session(context: Context, user: User, password: int | None = Non
     """
     session = await context.graph.sessions.start(user.id, context.client.user_agent, password)
     context.act_as_logged_in(viewer_of(session))
-    return begun(context, session)
+    return announce_session(context, session)
 
 
-def begun(context: Context, session: Credentials) -> SessionPayload:
-    """Report a new session to the client, and return the payload with the session's credentials."""
+def announce_session(context: Context, session: Credentials) -> SessionPayload:
+    """Announce a new session to the client, and return the payload with the session's credentials."""
     context.client.note_session(session)
     return SessionPayload(credentials=session)
 
@@ -135,7 +135,7 @@ async def change_password(
         user_agent=client.user_agent,
     )
     context.viewer = viewer_of(session)
-    return begun(context, session)
+    return announce_session(context, session)
 
 
 @mutation(DeleteAccountPayload, ProblemCode.WRONG_CREDENTIALS, ProblemCode.NOT_FOUND, ProblemCode.TOO_MANY_ATTEMPTS)
@@ -163,15 +163,15 @@ async def update_profile(
     viewer = context.require_viewer()
     user = await context.graph.users.update_profile(
         viewer.user,
-        name=cleared(input.name),
-        bio=cleared(input.bio),
-        avatar_url=cleared(input.avatar_url),
-        website_url=cleared(input.website_url),
+        name=clearable_text(input.name),
+        bio=clearable_text(input.bio),
+        avatar_url=clearable_text(input.avatar_url),
+        website_url=clearable_text(input.website_url),
     )
     return UpdateProfilePayload(user=user)
 
 
-def cleared(value: str | None) -> str | None:
+def clearable_text(value: str | None) -> str | None:
     """Convert the input for a clearable field: None (clear) to an empty string, and UNSET (keep) to None."""
     return None if value is strawberry.UNSET else value or ""
 

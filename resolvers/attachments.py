@@ -14,7 +14,7 @@ def attachments(posts: Sequence[Post], context: Context) -> list[list[Attachment
     return [shown(decoded(post.attachments), hosts) if post.attachments else [] for post in posts]
 
 
-def given(inputs: Sequence[AttachmentInput] | None) -> list[Attachment]:
+def as_attachments(inputs: Sequence[AttachmentInput] | None) -> list[Attachment]:
     """Convert attachments from the API's input type. They are not validated yet."""
     return [
         TYPES[each.kind](each.url, each.preview_url, each.width, each.height, each.alt or "", bool(each.sensitive))

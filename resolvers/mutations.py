@@ -12,7 +12,7 @@ from graph.visibility.views import blocked
 from resolvers import attachments, ids, inputs
 from resolvers.context import Context, Viewer
 from resolvers.payloads import Payload, load_users, mutation, post_number
-from resolvers.threads import related
+from resolvers.threads import optional_posts
 
 MAX_FOLLOWS = 100
 FOLLOWING = (FollowOutcome.FOLLOWED, FollowOutcome.ALREADY_FOLLOWING)
@@ -89,7 +89,7 @@ async def publish_post(
         input.text or "",
         platform=input.platform,
         location=None if location is None else Location(location.latitude, location.longitude),
-        attachments=attachments.given(input.attachments),
+        attachments=attachments.as_attachments(input.attachments),
         reply_to=None if input.reply_to_id is None else post_number(input.reply_to_id, "replyToId"),
         quote_of=None if input.quoted_post_id is None else post_number(input.quoted_post_id, "quotedPostId"),
         idempotency_key=input.idempotency_key,
@@ -110,16 +110,14 @@ async def delete_post(
     return DeletePostPayload(deleted_post_id=input.post_id, viewer=viewer, reply_to=targets[0], quoted_post=targets[1])
 
 
-async def deleted_replies_parents(
-    payloads: Sequence[DeletePostPayload], context: Context
-) -> list[Post | Exception | None]:
+async def parents_of_deleted(payloads: Sequence[DeletePostPayload], context: Context) -> list[Post | Exception | None]:
     """Return the posts that the deleted posts replied to, as they are after the deletions. One round trip."""
-    return await related(context, [payload.reply_to for payload in payloads])
+    return await optional_posts(context, [payload.reply_to for payload in payloads])
 
 
 async def quoted_by_deleted(payloads: Sequence[DeletePostPayload], context: Context) -> list[Post | Exception | None]:
     """Return the posts that the deleted posts quoted, as they are after the deletions. One round trip."""
-    return await related(context, [payload.quoted_post for payload in payloads])
+    return await optional_posts(context, [payload.quoted_post for payload in payloads])
 
 
 @mutation(FollowsPayload, ProblemCode.INVALID, ProblemCode.TOO_MANY)

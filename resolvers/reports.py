@@ -28,7 +28,7 @@ async def report(
 ) -> ReportPayload:
     """Report a user or a post to the operators."""
     viewer, view, moderation = context.require_viewer(), context.loaders.view, context.graph.moderation
-    match decoded(input.subject_id):
+    match decode_subject_id(input.subject_id):
         case ids.GlobalId(ids.Kind.USER, (user,)):
             await moderation.report_user(view, viewer.user, user, input.reason, input.comment)
         case ids.GlobalId(ids.Kind.POST, (post,)):
@@ -38,7 +38,7 @@ async def report(
     return ReportPayload(reported=True)
 
 
-def decoded(subject_id: str) -> ids.GlobalId:
+def decode_subject_id(subject_id: str) -> ids.GlobalId:
     """Return the decoded id of a subject. Raises Rejected (NOT_FOUND) if it is malformed."""
     try:
         return ids.decode(subject_id)

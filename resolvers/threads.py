@@ -33,12 +33,12 @@ LimitOfAncestors = Annotated[
 
 def parents(posts: Sequence[Post], context: Context) -> Awaitable[list[Post | Exception | None]]:
     """Return the parent of each post; None if the post is not a reply or its parent is gone. One round trip."""
-    return context.start(related(context, [post.reply_to for post in posts]))
+    return context.start(optional_posts(context, [post.reply_to for post in posts]))
 
 
 def roots(posts: Sequence[Post], context: Context) -> Awaitable[list[Post | Exception | None]]:
     """Return the root of each reply's thread; None if the post is not a reply or the root is gone. One round trip."""
-    return context.start(related(context, [post.root for post in posts]))
+    return context.start(optional_posts(context, [post.root for post in posts]))
 
 
 def quoted_or_reposted(
@@ -52,7 +52,7 @@ def quoted_or_reposted(
     wanted = [post.repost_of for post in posts]
     held = context.loaders.posts.cached_many(post for post in wanted if post is not None)
     if held is None:
-        return context.start(related(context, wanted))
+        return context.start(optional_posts(context, wanted))
     values = iter(held)
     return [None if post is None else next(values) for post in wanted]
 
@@ -66,7 +66,7 @@ async def ancestors(
     """
     limit = checked_limit(limit, MAX_ANCESTORS)
     chains = [[] if post.reply_to is None else [*post.ancestors, post.reply_to][-limit:] for post in posts]
-    found = iter(await related(context, [id_ for chain in chains for id_ in chain]))
+    found = iter(await optional_posts(context, [id_ for chain in chains for id_ in chain]))
     return [first_failure([next(found) for _ in chain]) for chain in chains]
 
 
@@ -80,7 +80,7 @@ def first_failure(chain: list[Post | Exception | None]) -> list[Post | None] | E
     return posts
 
 
-async def related(context: Context, posts: Sequence[int | None]) -> list[Post | Exception | None]:
+async def optional_posts(context: Context, posts: Sequence[int | None]) -> list[Post | Exception | None]:
     """Return the posts with these ids; None where the id is None, or the post is deleted or hidden."""
     known = [post for post in posts if post is not None]
     loaded = iter(await context.loaders.posts.fetch_many(known)) if known else iter(())

@@ -62,7 +62,7 @@ class DeletePostPayload:
     )
     viewer: Viewer | None = strawberry.field(description="The viewer after the deletion. Null on failure.")
     reply_to: Post | None = batched(
-        mutations.deleted_replies_parents,
+        mutations.parents_of_deleted,
         description="The post that the deleted post replied to, with its new `repliesCount`. Null if there is none, or "
         "if the post had already been deleted.",
     )
