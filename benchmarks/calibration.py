@@ -32,16 +32,19 @@ from tests.attacks.world import World as Attacked
 HOME = "home page of 30"
 COLUMNS = (
     "query",
-    "one more",
+    "per additional",
     "points",
-    "of them late",
+    "late points",
     "CPU ms",
     "store commands",
     "SQL statements",
     "points/ms",
     "to home",
 )
-NOTE = "One more is the unit by which two requests differ. Points per ms of CPU of server, store and database together."
+NOTE = (
+    "The cost of each additional unit. Points include late points, which are charged after the execution. "
+    "Points per ms of CPU of server, store and database together."
+)
 LEAST_MS = 0.0002
 EMPTY = "{ __typename }"
 JSON = {"content-type": "application/json"}

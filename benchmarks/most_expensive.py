@@ -15,7 +15,7 @@ from benchmarks.databases import SQLITE
 from benchmarks.expensive_events import events_table
 from benchmarks.report import Cell, Table
 
-COLUMNS = ("query", "one more", "n", "CPU ms", "points", "of them late", "kB")
+COLUMNS = ("query", "per additional", "n", "CPU ms", "points", "late points", "kB")
 NOTE = "The most expensive first. Goals: 100 ms of CPU, 5 MB."
 SIZES = {
     "full": Sizes((SQLITE, "PostgreSQL"), 5, 1.0),
