@@ -26,6 +26,7 @@ PRIMARIES = 3
 SLOTS = 16384
 NODE_TIMEOUT = 1000  # ms without an answer, after which the other nodes replace a primary with its replica
 JOIN_SECONDS = 30.0  # time limit for the nodes to find each other
+POLL_SECONDS = 0.1  # between looks at all nodes, each of which answers a command or two
 PORTS = range(10_240, 32_000)  # below the range that systems use for outgoing connections
 PORT_TAKEN = "Address already in use"
 """Text in the log of a server that could not start because its port is taken."""
@@ -188,7 +189,7 @@ class LocalCluster:
                 raise EmbeddedStoreError(
                     f"The nodes of the cluster in {self.folder} cannot find each other. Their logs are named store.log."
                 )
-            time.sleep(0.02)
+            time.sleep(POLL_SECONDS)
 
 
 def _is_free(port: int) -> bool:
