@@ -46,6 +46,7 @@ class Flow(Side):
     def __init__(self, proxy: "Proxy") -> None:
         self.proxy = proxy
         self.source = ""
+        self._kept = b""
         self._connecting: asyncio.Task[None] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -54,6 +55,13 @@ class Flow(Side):
         self.source = transport.get_extra_info("peername")[0]
         self.transport.pause_reading()
         self._connecting = asyncio.ensure_future(self._connect())
+
+    def data_received(self, data: bytes) -> None:
+        """Forward data. In Python 3.11.2, the first data is received although `connection_made` has paused reading."""
+        if self.other is None or self._kept:
+            self._kept += data
+        else:
+            super().data_received(data)
 
     async def _connect(self) -> None:
         loop = asyncio.get_running_loop()
@@ -68,6 +76,9 @@ class Flow(Side):
 
     def let(self, passes: bool) -> None:
         """Forward data, or keep it until a later call lets it pass."""
+        if passes and self._kept and self.other is not None:
+            self.other.transport.write(self._kept)
+            self._kept = b""
         for side in (self, self.other):
             if side is not None and not side.transport.is_closing():
                 (side.transport.resume_reading if passes else side.transport.pause_reading)()
