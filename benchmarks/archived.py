@@ -19,7 +19,7 @@ ROWS_AT_ONCE = 10_000
 
 @asynccontextmanager
 async def archived_library(authors: Authors, hot: int, each: int) -> AsyncIterator[Library]:
-    """Build a library with all posts in an archive, whose authors keep only `hot` posts in the store."""
+    """Build a library: all posts are in an archive, and each author's newest `hot` posts are also in the store."""
     with private_store() as url, raw(url) as client:
         graph = await open_graph(url, Tuning(hot_posts=hot, hot_slack=0))
         try:

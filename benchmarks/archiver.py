@@ -101,7 +101,7 @@ class Backlog:
         self.client.unlink(keys.ARCHIVED, keys.ARCHIVER)
 
     async def read_pages(self, noted: Latencies, is_over: Callable[[], bool]) -> None:
-        """Read the first home page of all viewers in turn."""
+        """Read the viewers' first home pages in turn until `is_over` returns True, and record the latencies."""
         for index in itertools.cycle(range(self.crowd.viewers)):
             if is_over():
                 return
@@ -138,7 +138,7 @@ async def append_all(graph: Graph, count: int) -> None:
 
 
 def bodies(start: int, count: int, posts: list[tuple[int, int]], chance: random.Random) -> Iterator[EventBody]:
-    """Yield the bodies of `count` events. Deletions take posts from the list."""
+    """Yield the bodies of `count` events. A deletion removes its post, a pair of post and author, from `posts`."""
     kinds = chance.choices(list(KINDS), list(KINDS.values()), k=count)
     for place, kind in enumerate(kinds, start):
         user, other = STEP * chance.randint(1, 1000), STEP * chance.randint(1, 1000)

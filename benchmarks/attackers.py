@@ -41,7 +41,7 @@ from tests.attacks.payloads import (
 from tests.attacks.world import World
 
 ADDRESS = "127.0.0.2"
-ADDRESSES = 10  # of the attacks that come from several
+ADDRESSES = 10  # for the attacks that come from several addresses
 THREADS = 10
 WAIT = 5.0  # seconds for an answer
 NICE = 10  # readers share the processor with the attackers, and have priority

@@ -1,8 +1,9 @@
 """The limits of growth: `python -m benchmarks.capacity [--quick] [--json FILE]`.
 
 Measures what each operation costs the store's thread, an API process and a worker on this machine. Then it simulates
-the busiest hour of networks of up to 100 million users on a cluster: the follow graph decides which slots are loaded,
-and the hour's posts are drawn at random. It reports how busy the log's shard, the other shards and the processes are.
+the busiest hour of networks of up to 100 million users on a cluster: posts and the follower counts of their authors are
+drawn at random, and the work is divided evenly among the shards. It reports how busy the log's shard, the other shards
+and the processes are.
 """
 
 import asyncio
@@ -104,7 +105,7 @@ NOTE = (
     f"second of the busiest hour; {HABITS.cached:.0%} of the users have a home cache; authors have 100 followers on "
     f"average, by a power law. A shard holds {SHARD_BYTES / 1e9:g} GB. There are as many shards as memory or work "
     f"requires, and as many API processes as keep each below {BUSY:.0%}. The log has a shard of its own. 'busiest "
-    "shard': the 99th percentile of the simulated seconds, of the other shards."
+    "shard': the load of each other shard at the 99th percentile of the simulated seconds."
 )
 
 

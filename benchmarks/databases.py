@@ -30,7 +30,7 @@ SQLITE = "SQLite"
 
 @contextmanager
 def databases(kinds: Sequence[str]) -> Iterator[dict[str, Callable[[], str]]]:
-    """Yield a function for each kind that is installed, which creates an empty database and returns its URL.
+    """Yield, for each kind that is installed, a function that creates an empty database and returns its URL.
 
     The servers are stopped at the end of the block.
     """

@@ -30,7 +30,7 @@ from tests.faults.checker.system import System, system_in
 PAGE = os.sysconf("SC_PAGE_SIZE")
 MIB = 2**20
 SIGN_UPS = 2  # at once
-WARM = 0.1  # the share of the time before a process must have reached its size
+WARM = 0.1  # the share of the time after which a process must have reached its size
 LINES = ("server", "worker", "store", "data of the store", "append-only file")
 
 FOLLOW = "mutation ($ids: [ID!]!) { followUsers(input: {userIds: $ids}) { userErrors { code } } }"
@@ -150,7 +150,7 @@ def size_of(path: Path) -> int:
 
 
 def resident(pid: int) -> int:
-    """Return the memory of a process that is not shared with the file system, in bytes."""
+    """Return the resident memory of a process without file-backed pages, in bytes."""
     fields = Path(f"/proc/{pid}/statm").read_text("ascii").split()
     return (int(fields[1]) - int(fields[2])) * PAGE
 

@@ -16,7 +16,7 @@ from resolvers import ids
 from tests.attacks.clients import open_socket, receive, subscribe
 
 COLUMNS = ("stream", "largest page", "CPU ms", "kB")
-NOTE = "Of one event, and of what causes it. Goals: 100 ms of CPU, 5 MB."
+NOTE = "Per event, without the cost of the post that causes it. Goals: 100 ms of CPU, 5 MB."
 EVENTS = 20
 PATIENCE = 30.0
 SETTLED = 0.5  # seconds without a message after which all events have arrived

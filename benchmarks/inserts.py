@@ -96,7 +96,7 @@ async def insert_by_processes(fans: Fans, audience: Audience, processes: Sequenc
 
 
 async def watermark(graph: Graph, number: int) -> float:
-    """Wait until the watermark has reached an event. Return the time."""
+    """Wait until the watermark has reached an event. Return the value of `time.perf_counter()` then."""
     while await graph.log.watermark() < number:  # noqa: ASYNC110 - the store sends no notification
         await asyncio.sleep(POLL_SECONDS)
     return time.perf_counter()

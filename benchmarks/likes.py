@@ -63,7 +63,7 @@ async def measure(sizes: Sizes) -> AsyncIterator[Table]:
 
 
 async def publish(graph: Graph) -> list[int]:
-    """Publish a post, and return its id."""
+    """Publish a post, and return a list that holds only its id."""
     return [(await graph.posts.publish(1, "a post that many users like")).id]
 
 
@@ -90,7 +90,7 @@ async def changed(
 
 
 async def counted(graph: Graph, post: int, expected: int) -> int:
-    """Return the number of likes of a post. Raises AssertionError if it is not the expected one."""
+    """Return the number of likes of a post. Raises AssertionError if it differs from `expected`."""
     [found] = await graph.posts.get_many(SYSTEM, [post])
     if found is None or found.likes != expected:
         raise AssertionError(f"the post has {found and found.likes} likes, not {expected}")

@@ -54,7 +54,7 @@ LEAVE = frame(CLOSE, (1000).to_bytes(2))
 
 
 def init(token: str) -> bytes:
-    """Return the first message of a viewer."""
+    """Return the first message of a connection, which contains the viewer's token."""
     return message(type="connection_init", payload={"authorization": f"Bearer {token}"})
 
 

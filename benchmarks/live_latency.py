@@ -1,4 +1,4 @@
-"""Deliveries: latency and CPU time of the server from publishing to receiving, by number of open sockets."""
+"""Deliveries: the latency from publishing to receiving, and the server's CPU time, by number of open sockets."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -81,5 +81,5 @@ async def _row(stage: Stage, crowds: Crowds, noted: Latencies, audiences: Sequen
 
 
 def with_ratios(rows: Sequence[Sequence[Cell]]) -> list[list[Cell]]:
-    """Add the ratios of the cost per delivery to the rows."""
+    """Return the rows, each with its cost per delivery divided by that of the first row."""
     return [[*row, float(row[-1]) / float(rows[0][-1])] for row in rows]

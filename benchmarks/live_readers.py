@@ -91,7 +91,7 @@ class Readings:
 
 
 async def by_stalled(stage: Stage, readers: Readers) -> Table:
-    """Measure rounds without and with stalled readers, who are the last audience of the stage."""
+    """Measure rounds without and with stalled readers. All readers follow the author of the stage's last audience."""
     noted, steady = Latencies(), readers.sockets - readers.stalling
     subscribers = await open_all(stage.server.port, stage.tokens[:steady], noted.durations)
     await subscribe_all(subscribers)

@@ -57,8 +57,8 @@ NOTE = (
 COST_COLUMNS = ("processes that track keys", "store CPU us per like", "ratio", "keys tracked", "store's bytes per key")
 COST_NOTE = (
     "Each process has read the records of all users and posts before the likes, which are of different posts, so that "
-    "the store tells each process of each like. Ratios are medians of those of the rounds, whose order changes. The "
-    "bytes include the connections of the processes."
+    "the store tells each process of each like. Ratios are medians over rounds; each round measures the "
+    "rows in a different order. The bytes include the connections of the processes."
 )
 
 
@@ -270,7 +270,7 @@ async def know_everything(graph: Graph, world: World) -> None:
 
 
 async def pages(graphs: Sequence[Graph], name: str, title: str, client: Any, sizes: Sizes) -> tuple[World, Table]:
-    """Build a world with the first process. Compare pages of the second and of the third, which has a near cache."""
+    """Build a world with the first graph. Compare pages of the second and the third, which has a near cache."""
     world = World(graphs[0], random.Random(7))
     await world.build(sizes)
     plain, near = Process(graphs[1]), Process(graphs[2])

@@ -58,9 +58,9 @@ COLUMNS = (
     "timed out %",
 )
 NOTE = (
-    "Capacity: the rate that 32 connections that always have a request in flight reach without the limit, the higher "
-    "of two measurements, before and after each row. Load: "
-    "requests sent per second, in percent of the capacity. Nine of ten requests read a home timeline, one publishes. "
+    "Capacity: the requests per second without the limit if each of 32 connections always has a request in flight; the "
+    "higher of two measurements, before and after each row. Load: requests sent per second, as a percentage of the "
+    "capacity. Nine of ten requests read a home timeline, one publishes. "
     f"Goodput: answers within {PATIENCE_SECONDS:g} second. "
     "Latencies count from the time at which a request was due. p99 ÷ normal: of the answered requests, compared with "
     f"{NORMAL:.0%} load just before. Requests without a response after {TIMEOUT_SECONDS:g} seconds have timed out."
@@ -99,7 +99,7 @@ class Stage:
     store_process: int
 
     def capacity(self, warm_up: float, seconds: float) -> float:
-        """Return the requests per second of the server without the limit, if each connection always has a request."""
+        """Return the requests per second without the limit if each connection always has a request in flight."""
         running = self.servers[WITHOUT]
         job = Job(running.port, self.requests, warm_up, seconds, running.process, self.store_process)
         measured = self.closed.run(job)

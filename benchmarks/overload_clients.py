@@ -173,7 +173,7 @@ class Connection(asyncio.Protocol):
             self.transport.abort()
 
     def end(self) -> None:
-        """Forget the connection."""
+        """Forget the connection. If a request is pending, record it as timed out."""
         if self.is_waiting:
             self._answered(TIMEOUT_SECONDS, 0)
         self._clients.lose(self)

@@ -8,7 +8,7 @@ from typing import Any
 from benchmarks.report import Cell, Table
 
 Lines = Mapping[str, tuple[Sequence[Cell], Sequence[Cell]]]
-"""Named lines: x and y of their points."""
+"""Lines by name: the x and the y coordinates of their points."""
 
 SETTINGS: dict[Any, Any] = {
     "svg.hashsalt": "fanline",

@@ -1,7 +1,7 @@
 """Rebuild of a lost store: `python -m benchmarks.rebuild [--quick] [--json FILE]`.
 
-Writes generated events into an SQLite archive in bulk, then rebuilds an empty store from it: events per second of both
-steps, CPU time of this process and of the store, and the peak memory of this process.
+Writes generated events into an SQLite archive in bulk, then rebuilds an empty store from the archive. Measures events
+per second of both steps, CPU time of this process and of the store, and the peak memory of this process.
 """
 
 import os
@@ -22,8 +22,8 @@ from server.seeding.sources import seed_source
 
 COLUMNS = ("users", "follows", "posts", "events", "step", "seconds", "events/s", "CPU s", "store CPU s", "peak MB")
 NOTE = (
-    "'write': events into an SQLite archive (synchronous=FULL), with the generation of the data. 'rebuild': from the "
-    "archive into an empty store. Generated posts are up to a month old, and popular users post more."
+    "'write': events into an SQLite archive (synchronous=FULL), including the generation of the data. 'rebuild': from "
+    "the archive into an empty store. Generated posts are up to a month old, and popular users post more."
 )
 
 

@@ -30,7 +30,7 @@ RANKS = 30_000
 WORDS = [f"word{rank}" for rank in range(RANKS)]
 NOTE = (
     f"First pages of {PAGE} posts: the transactions of the archive and the comparison with the filter, without the "
-    "store. Each filter is another word or phrase of its kind."
+    "store. Each search has a different word or phrase."
 )
 COLUMNS = ("database", "posts", "filter", "searches", "posts/page", "p50 ms", "p99 ms")
 BUILD = ("database", "posts", "seconds", "posts/s")

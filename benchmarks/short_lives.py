@@ -1,4 +1,4 @@
-"""`python -m benchmarks.short_lives …`: `fanline`, but keeping for a minute what it usually keeps for days.
+"""`python -m benchmarks.short_lives …`: run `fanline`, but keep data for a minute that it usually keeps for days.
 
 A load of a few minutes then shows whether anything is kept forever. Use the command with `SETTINGS`.
 """

@@ -41,7 +41,7 @@ def run(client: Any, name: str, *arguments: str | int) -> int:
 
 
 def pattern(key: str) -> str:
-    """Return the format of a key, given the key of 0."""
+    """Return the format string of a key, given the key for the id 0."""
     return key.replace("0", "%s")
 
 
@@ -49,7 +49,7 @@ FOLLOWING, HOME, POSTS, POST = (pattern(key(0)) for key in (keys.following, keys
 
 
 def parts(count: int, each: int) -> Iterator[tuple[int, int]]:
-    """Split a range into parts, each with its start and length."""
+    """Yield the start and the length of each part of a range of `count` numbers. A part has at most `each` numbers."""
     for start in range(0, count, each):
         yield start, min(each, count - start)
 

@@ -66,7 +66,7 @@ class DocumentInfo:
         return next((node for node in reversed(self.operations) if node.name and node.name.value == name), None)
 
     def variables_below_roots(self, operation: OperationDefinitionNode) -> list[str]:
-        """Return the names of the variables used anywhere but in root-field arguments."""
+        """Return the sorted names of the variables used anywhere but in arguments and directives of root fields."""
         fields = [node.selection_set for node in operation.selection_set.selections if isinstance(node, FieldNode)]
         others = [node for node in operation.selection_set.selections if not isinstance(node, FieldNode)]
         fragments = [fragment.definition for fragment in self.fragments.values()]

@@ -62,7 +62,7 @@ class Operation:
     def run_open(self, root_value: Any, context_value: Any) -> Coroutine[Any, Any, OpenRun | None]:
         """Return a coroutine that runs the part of the operation that several contexts share: `executor.open_runs`.
 
-        `context_value` is the context for this shared part. The result is None if it has errors.
+        `context_value` is the context for this shared part. The coroutine returns None if the run has errors.
         """
         return self._executor._run_open(self._plan, context_value, root_value, self._variables)
 

@@ -1,9 +1,9 @@
 """Independence: whether the results of an operation are the same for every context.
 
-Such an operation may be run once for several clients. A field is independent if its values depend only on its parents,
-its arguments, and data that is the same for all clients. Fields that read an attribute of the parent are independent. A
-field with a resolver must be declared as `independent`, because the resolver gets the context. The root field of a
-subscription is independent: its value is the event, from which all other fields are resolved.
+An independent operation may be run once for several clients. A field is independent if its values depend only on its
+parents, its arguments, and data that is the same for all clients. Fields that read an attribute of the parent are
+independent. A field with a resolver must be declared as `independent`, because the resolver gets the context. The root
+field of a subscription is independent: its value is the event, from which all other fields are resolved.
 """
 
 import graphql as core
@@ -29,9 +29,9 @@ class Independence:
         self._known: dict[tuple[str, bool], bool] = {}
 
     def of(self, operation: core.OperationDefinitionNode) -> bool:
-        """Return True if all fields of an operation are independent, including fields that `@skip` or `@include` omits.
+        """Return True if all fields of an operation are independent, or may be left open.
 
-        O(n) in the number of nodes.
+        Fields that `@skip` or `@include` would omit count, too. O(n) in the number of nodes.
         """
         root = self._schema.get_root_type(operation.operation)
         return root is not None and self._selection(root, operation.selection_set, self._leaves_open)

@@ -127,7 +127,7 @@ class List:
         return _nest(lists, done)
 
     def _complete_only(self, run: Run, items: Column, path: Path | None) -> Column:
-        """Complete the items of the only list in a column."""
+        """Complete a column that consists of one list."""
         paths = None if path is None else [path.add_key(index) for index in range(len(items))]
         try:
             done = self._item.complete(run, items, paths)
@@ -213,7 +213,7 @@ class Object:
 class Abstract:
     """Completes objects of an interface or a union, grouped by their types.
 
-    `records` maps Python classes to object types, where the class alone determines the type. `select` plans the
+    `records` maps each Python class that determines the object type of its instances to that type. `select` plans the
     selection of an object type when its first value occurs.
     """
 
@@ -232,7 +232,7 @@ class Abstract:
         self._select = select
         self._nullable = nullable
         self._selections: dict[str, Selection] = {}
-        self._planned: dict[type, str] = {}  # the names of the types that classes determine, once they are planned
+        self._planned: dict[type, str] = {}  # type names by class in `records`, once planned
 
     def complete(self, run: Run, values: Column, paths: Paths) -> Column:
         """Return the completed column: see `Output`."""

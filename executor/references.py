@@ -96,7 +96,7 @@ def _join_some(run: PrefetchingRun, field: Field, output: Object, prefetched: Pr
 
 
 def _rows(run: PrefetchingRun, field: Field, prefetched: Prefetched, parents: Mapping[Any, Any]) -> dict[Any, Row]:
-    """Return the parents' rows by reference. Their cells come from prefetched columns and from fields started now."""
+    """Map each reference to the row of its parent. The cells are prefetched, or from fields that this call starts."""
     selection, columns_prefetched, values = field.selection, iter(prefetched.columns), list(parents.values())
     assert selection is not None  # noqa: S101 - the planner ensures this
     kept = None

@@ -53,7 +53,7 @@ class PlanRun(PrefetchingRun):
         self._tasks: list[asyncio.Future[Any]] = []
 
     async def finish(self) -> None:
-        """Await all steps, layer by layer. If cancelled, cancel everything that was started, and await its end."""
+        """Await all steps, layer by layer. If cancelled, cancel everything it started, and wait until its tasks end."""
         layer: list[Step] = []
         try:
             while self._steps:

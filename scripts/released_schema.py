@@ -42,7 +42,7 @@ def breaking_changes(before: str, after: str) -> list[str]:
 
 
 def _lost_attributes(before: GraphQLSchema, after: GraphQLSchema) -> Iterator[str]:
-    """Yield the changes of `@oneOf` and `@specifiedBy`, which `find_breaking_changes` does not compare."""
+    """Describe breaking changes of `@oneOf` and `@specifiedBy`, which `find_breaking_changes` does not compare."""
     for name in before.type_map.keys() & after.type_map.keys():
         for attribute, directive in (("is_one_of", "@oneOf"), ("specified_by_url", "@specifiedBy")):
             old, new = (getattr(each.type_map[name], attribute, None) for each in (before, after))

@@ -1,1 +1,1 @@
-"""Servers that Fanline is compared with. They answer the same queries, byte for byte, from the same store."""
+"""Servers that Fanline is compared with. From the same store, they return the same data, down to the order of keys."""

@@ -36,7 +36,7 @@ class Client(Protocol):
         """Send commands in one round trip and return their replies."""
 
     def session(self, viewer: str, session: str) -> list[Any]:
-        """Return the command for the expiry of a session."""
+        """Return the command that reads when a session expires."""
 
     def newest(self, key: str, count: int) -> list[Any]:
         """Return the command for the newest members of a sorted set."""
@@ -45,10 +45,10 @@ class Client(Protocol):
         """Return the command for the newest members of a sorted set with their scores."""
 
     def posts(self, ids: Sequence[str]) -> list[Any]:
-        """Return the command for the author, text and platform of posts."""
+        """Return a command for each post, which reads its author, text and platform."""
 
     def names(self, ids: Sequence[str]) -> list[Any]:
-        """Return the command for the login and name of users."""
+        """Return a command for each user, which reads the login and the name."""
 
     def users(self, ids: Sequence[str]) -> list[Any]:
         """Return the commands for users, three replies each: login and name, followers, followees."""
@@ -208,13 +208,13 @@ def encode(label: str, numbers: Sequence[str]) -> list[str]:
 
 
 def cursors_of(kind: str, numbers: Sequence[str]) -> list[str]:
-    """Return cursors."""
+    """Return the cursors of one kind for these numbers."""
     form = f"{kind}-%014x"
     return [form % int(number) for number in numbers]
 
 
 def moment(number: str) -> str:
-    """Return the time in a number, in UTC with milliseconds."""
+    """Return the time of an event, given its number, in UTC with milliseconds."""
     day, rest = divmod(int(number) >> SEQUENCE_BITS, DAY)
     minute, ms = divmod(rest, MINUTE)
     return f"{DAYS.get(day) or new_day(day)}{MINUTES[minute]}{SECONDS[ms]}"

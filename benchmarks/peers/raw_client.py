@@ -66,7 +66,7 @@ class RawClient(asyncio.Protocol):
         self._outgoing.clear()
 
     def session(self, viewer: str, session: str) -> list[str]:
-        """Return the command for the expiry of a session."""
+        """Return the command that reads when a session expires."""
         return [f"*3\r\n$4\r\nHGET\r\n${len(viewer) + 10}\r\nsession:{{{viewer}}}\r\n${len(session)}\r\n{session}\r\n"]
 
     def newest(self, key: str, count: int) -> list[str]:
@@ -83,7 +83,7 @@ class RawClient(asyncio.Protocol):
         ]
 
     def posts(self, ids: Sequence[str]) -> list[str]:
-        """Return the command for the author, text and platform of posts."""
+        """Return a command for each post, which reads its author, text and platform."""
         return [
             f"*5\r\n$5\r\nHMGET\r\n${len(id_) + 7}\r\npost:{{{id_}}}\r\n"
             "$6\r\nauthor\r\n$4\r\ntext\r\n$8\r\nplatform\r\n"
@@ -91,7 +91,7 @@ class RawClient(asyncio.Protocol):
         ]
 
     def names(self, ids: Sequence[str]) -> list[str]:
-        """Return the command for the login and name of users."""
+        """Return a command for each user, which reads the login and the name."""
         return [
             f"*4\r\n$5\r\nHMGET\r\n${len(id_) + 7}\r\nuser:{{{id_}}}\r\n$5\r\nlogin\r\n$4\r\nname\r\n" for id_ in ids
         ]

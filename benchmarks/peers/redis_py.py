@@ -34,7 +34,7 @@ class RedisPyClient:
             return await pipeline.execute()
 
     def session(self, viewer: str, session: str) -> list[Command]:
-        """Return the command for the expiry of a session."""
+        """Return the command that reads when a session expires."""
         return [("HGET", f"session:{{{viewer}}}", session)]
 
     def newest(self, key: str, count: int) -> list[Command]:
@@ -46,11 +46,11 @@ class RedisPyClient:
         return [("ZRANGE", key, 0, count - 1, "REV", "WITHSCORES")]
 
     def posts(self, ids: Sequence[str]) -> list[Command]:
-        """Return the command for the author, text and platform of posts."""
+        """Return a command for each post, which reads its author, text and platform."""
         return [("HMGET", f"post:{{{id_}}}", "author", "text", "platform") for id_ in ids]
 
     def names(self, ids: Sequence[str]) -> list[Command]:
-        """Return the command for the login and name of users."""
+        """Return a command for each user, which reads the login and the name."""
         return [("HMGET", f"user:{{{id_}}}", "login", "name") for id_ in ids]
 
     def users(self, ids: Sequence[str]) -> list[Command]:

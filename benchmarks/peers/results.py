@@ -19,13 +19,13 @@ NOTE = (
     "Medians over {rounds} rounds of slices that alternate; {connections} connections. The server has a processor of "
     "its own; the store and the load generator share the other. 'CPU ms' is of the server's process with all its "
     "threads. Trips and commands are those of one request without concurrency; commands inside scripts count. "
-    "'limit' is what kept the requests from being more: the server's processor, the other one, or waiting, for one "
+    "'limit' is what limited the requests per second: the server's processor, the other one, or waiting for one "
     "another or for other programs on the machine."
 )
 RATIOS_NOTE = (
-    "Medians of the ratios within each round. Requests/s and p99: Fanline ÷ the other. CPU: the other ÷ Fanline, so "
-    "how many times less Fanline takes. Goals for H and L: 20 × the executor off, 3.5 × mercurius-jit in requests/s, "
-    "0.60 of the ceiling, p99 at most 1.5 of the ceiling's."
+    "Medians of the ratios within each round. Requests/s and p99: Fanline ÷ the other. CPU: the other ÷ Fanline, "
+    "which is how many times less CPU time Fanline takes. Goals for H and L: 20 × the executor off, 3.5 × "
+    "mercurius-jit in requests/s, 0.60 of the ceiling, p99 at most 1.5 × the ceiling's."
 )
 
 

@@ -1,6 +1,7 @@
 """The mentions, hashtags and links in a text, with their positions.
 
-Filters and searches use the same rules (`graph.text.terms`): the keyword `#tag` matches exactly these hashtags.
+Filters and searches use the same rules (`graph.text.terms`): the keyword `#tag` matches a text if and only if this
+module finds that hashtag in the text.
 """
 
 from collections.abc import Sequence
@@ -25,7 +26,7 @@ SIGN = regex.compile(rf"[{HASH}{AT}]|://")
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """The mention of a login, in lower case. There need not be a user with this login."""
+    """A mention of a user. `login` is in lower case; there need not be a user with this login."""
 
     start: int
     end: int

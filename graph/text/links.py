@@ -2,8 +2,8 @@
 
 A URL is a link only if the host found in it is the one that a browser opens; otherwise no part of it is a link. A host
 with letters beyond ASCII is checked against IDNA (UTS #46). Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese
-text may follow a host or a path directly and ends it, unless the host continues after it. A link also ends before the
-punctuation and the brackets of the sentence around it. A URL with credentials, such as
+text may follow a host or a path without a space and ends the link, unless the host continues after this text. A link
+also ends before the punctuation and the brackets of the sentence around it. A URL with credentials, such as
 `https://bank.example@evil.example`, is not a link: readers mistake the credentials for the host.
 
 Addresses without a scheme, such as `social.example/@alice`, are not links either, but they contain no mentions or
@@ -138,7 +138,7 @@ def is_international(host: str) -> bool:
 
 
 def without_addresses(text: str, links: Sequence[tuple[int, int]] | None = None) -> str:
-    """Return the text with links and other addresses replaced by as many spaces, which keeps all positions. O(n).
+    """Return the text with links and other addresses overwritten with spaces, which keeps all positions. O(n).
 
     `links` are the links of the text, if the caller knows them.
     """

@@ -2,7 +2,7 @@
 
 A hashtag is a `#` followed by letters, digits, marks and underscores of any script, with at least one letter. Certain
 punctuation inside words belongs to the hashtag if letters of the right scripts are on both sides, such as the middle
-dot of Catalan and Japanese, Hebrew gershayim, and the Tibetan tsheg. It ends at a zero-width space (UAX #29).
+dot of Catalan and Japanese, Hebrew gershayim, and the Tibetan tsheg. A zero-width space ends a hashtag (UAX #29).
 
 A mention is an `@` followed by a login. Addresses and names of other networks contain no mentions.
 """

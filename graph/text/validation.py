@@ -78,7 +78,10 @@ class Check:
         return folded or ""
 
     def password(self, password: str, login: str = "", name: str = "", *, field: str = "password") -> str:
-        """Check the new password in a field: 8 to 128 characters; not common, not monotonous, not the login or name."""
+        """Check a new password, and return it as typed.
+
+        8 to 128 characters; not common, not monotonous, not the login or name. `field` is the name of its input field.
+        """
         typed, password = password, comparable(password)
         if len(password) > MAX_PASSWORD:
             message = f"The password has {len(password)} characters; the limit is {MAX_PASSWORD}."
@@ -105,7 +108,7 @@ class Check:
         return self.words(comment, "comment", MAX_COMMENT)
 
     def url(self, url: str, *path: str) -> str:
-        """Check and return the URL of the field at this path, after trimming; an empty text removes it.
+        """Check and return the trimmed and normalised URL of the field at this path, or '' for an empty text.
 
         At most 500 characters, `https` and a domain name: see `graph.text.web_urls`.
         """

@@ -24,7 +24,7 @@ SCHEME = "https://"
 def normal_url(text: str) -> str | None:
     """Return a URL with lower-case scheme and host; None unless it is an `https` URL with a domain name. O(n).
 
-    The caller has checked the length.
+    The caller must have checked the length.
     """
     scheme, rest = text[: len(SCHEME)].lower(), text[len(SCHEME) :]
     found = URL.fullmatch(scheme + rest)

@@ -1,8 +1,8 @@
 """Timelines of lists: the posts and plain reposts of the members of a list, merged at read time.
 
-There is no cache: a list has few members, and only its owner reads it. The members are read with the viewer's blocks
-and mutes. The timelines of the members who are not hidden or muted are then merged as a home timeline merges the
-timelines of followed users (`graph.timelines.timelines`).
+There is no cache: a list has few members, and only its owner reads it. The members and the viewer's
+blocks and mutes are read in one round trip. The timelines of the members who are neither hidden nor muted are then
+merged as a home timeline merges the timelines of followed users (`graph.timelines.timelines`).
 """
 
 from collections.abc import Sequence

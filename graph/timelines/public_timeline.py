@@ -1,8 +1,8 @@
 """The public timeline: the newest listed posts of all users, without plain reposts, from the archive.
 
-Its pages end at the archive watermark, which is read before them. The watermark is also the live cursor: a stream that
-starts there sends every post that the pages do not contain. Simultaneous requests for the same page share one read of
-the archive, and posts that a viewer must not see are left out afterwards.
+Its newest page begins at the archive watermark, which is read first. The watermark is also the live cursor: a stream
+that starts there sends every post that the pages do not contain. Simultaneous requests for the same page share one read
+of the archive, and posts that a viewer must not see are left out afterwards.
 """
 
 from collections.abc import Sequence

@@ -45,7 +45,7 @@ logger = logging.getLogger("fanline.timelines")
 
 
 class Found(NamedTuple):
-    """The next posts of a timeline, deleted ones included: ids in paging order, and records from the archive.
+    """The next posts of a timeline, including deleted ones: ids in paging order, and records from the archive.
 
     `sources` names where the posts came from, and `merged` is the number of authors whose own timelines were merged.
     """
@@ -258,7 +258,7 @@ def recorded_pages(post_list: PostList, owners: Iterable[int]) -> dict[int, Time
 
 
 def archive_window(window: Window, ids: Sequence[int], floors: Mapping[int, int]) -> Window | None:
-    """Return the part of a window in which archived posts are needed to complete the posts found, or None.
+    """Return the part of a window whose archived posts are needed to complete the page; None if none are needed.
 
     If the posts found fill the window, only archived posts before the last of them are needed.
     """
@@ -272,7 +272,7 @@ def archive_window(window: Window, ids: Sequence[int], floors: Mapping[int, int]
 def with_archived(
     ids: Sequence[int], rows: Sequence[Post] | None, window: Window, sources: Sequence[str], merged: int
 ) -> Found:
-    """Combine the posts from the store with `rows`, the posts from the archive, or None if it was not read."""
+    """Combine the ids from the store with `rows`, the posts from the archive; None if the archive was not read."""
     if rows is None:
         return Found(first_of(ids, window), {}, sources, merged)
     posts = first_of([*ids, *(row.id for row in rows)], window)

@@ -2,8 +2,8 @@
 
 A suspension must hide all data of a user at once, however much there is, so it changes no posts or followers. All
 processes read one hash of suspended users and keep it in memory: a request only asks whether the version of the hash
-has changed, in the same round trip as its other reads. So a suspension is in effect everywhere when its event is
-projected, and costs no round trip. With a near cache, requests do not even ask while the cache has the version.
+has changed, in the same round trip as its other reads. A suspension is in effect everywhere as soon as its event is
+projected, and costs no extra round trip. With a near cache, requests do not even ask while the cache has the version.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from graph.store.store import Store
 ANSWER_SECONDS = 0.5
 """How many seconds a request waits for the shard with the suspensions, if the process has read them before."""
 SILENT_SECONDS = 1.0
-"""For how many seconds requests do not wait for that shard after one of them got no answer."""
+"""For this many seconds after a request got no answer from that shard, other requests do not wait for the shard."""
 FEW = 1000
 """The maximum number of entries that each request reads by itself after a change. Requests of a process share larger
 reads."""
@@ -86,9 +86,9 @@ class Suspensions:
         return self._users if version == [self._version] else None
 
     def ask(self, moment: Moment | None = None) -> "asyncio.Future[Suspended | None]":
-        """Start reading the suspended users, in the same round trip as other reads of the same ticks; see `users`.
+        """Start reading the suspended users; reads of the same event-loop ticks share the round trip. See `users`.
 
-        If `moment`, when the request began, is given, the near cache keeps their version for later requests.
+        `moment` is when the request began. If it is given, the near cache keeps the version for later requests.
         """
         prefetch(self._store, VERSION, [0], moment)
         names = [keys.SUSPENDED, keys.SUSPENDED_VERSION]
@@ -99,8 +99,8 @@ class Suspensions:
         """Return the suspended users that `ask` reads.
 
         No round trip except that of `ask`, and one more if the suspensions have changed and have more than `FEW`
-        entries. If their shard does not answer, returns the suspended users that the process knows of. Raises
-        StoreUnavailable if it has not read any version yet.
+        entries. If their shard does not answer, return the suspended users that the process knows of. Raises
+        StoreUnavailable if the shard does not answer and the process has not read any version yet.
         """
         if asked.done() and not asked.cancelled() and asked.exception() is None:
             found = asked.result()
@@ -142,7 +142,7 @@ class Suspensions:
                 return self._users
 
     def _note_all(self, projected: int, replies: Sequence[Any]) -> Suspended:
-        """Record the suspended users. The version is read before them, so that it is never too new."""
+        """Record the suspended users. The version was read before them, so it is never newer than they are."""
         version, numbers = replies
         return self._note(projected, version or "", numbers.items())
 

@@ -20,7 +20,8 @@ How to use it:
 - Call `view.begin_suspended()` instead with a read of users only, and then `await view.suspended(users)`. A view knows
   the suspensions as of its first read, so that all reads of a request agree.
 - With a near cache, `begin` does not read what the cache can provide after the reply to another read.
-- `refuse_blocked` refuses an action if there is a block between the two users, or the user is suspended.
+- `refuse_blocked` refuses an action on a user if the user is suspended, or blocks the viewer or is blocked by the
+  viewer.
 """
 
 import asyncio
@@ -52,7 +53,7 @@ NONE: frozenset[int] = frozenset()
 class Exclusions:
     """The users whom a viewer blocks or mutes, or who block the viewer.
 
-    These are all such users if `complete`, else only those among `checked`.
+    If `complete`, the sets contain all such users, otherwise only those among `checked`.
     """
 
     complete: bool = True
@@ -94,13 +95,13 @@ class View:
     moment: Moment | None = None
 
     def begin(self, users: Iterable[int] = ()) -> None:
-        """Start reading the data that determines visibility, in the same round trip as other reads of the same ticks.
+        """Start reading the data that decides visibility; reads of the same event-loop ticks share the round trip.
 
         `users` are those whose visibility is needed first, if known: with many blocks, only they are looked up.
         """
 
     def begin_suspended(self) -> None:
-        """Start reading the suspensions, in the same round trip as other reads of the same ticks. So does `begin`."""
+        """Start reading the suspensions, as does `begin`; reads of the same event-loop ticks share the round trip."""
 
     async def suspended(self, users: Collection[int]) -> Set[int]:
         """Return the users among these who are suspended. No separate round trip if the view has begun."""
@@ -118,7 +119,7 @@ class View:
         return NOBODY
 
     async def exclusions(self, users: Collection[int]) -> Exclusions:
-        """Return the viewer's exclusions, complete or with these users checked.
+        """Return the viewer's exclusions: all of them, or at least those among these users.
 
         No separate round trip if `begin` was called with other reads and the viewer's sets are small, else one.
         """
@@ -238,7 +239,7 @@ class ViewerView(ClientView):
             self._first = self._ask(users)
 
     async def exclusions(self, users: Collection[int]) -> Exclusions:
-        """Return the viewer's exclusions, complete or with these users checked."""
+        """Return the viewer's exclusions: all of them, or at least those among these users."""
         self.begin(users)
         if self._first is None and self._sets is None:
             self._begin_exclusions(users, self._near_sets())
@@ -323,7 +324,7 @@ class Visibility:
         return ViewerView(self._store, self._suspensions, viewer)
 
     async def exclusions_of(self, viewers: Sequence[int], users: Sequence[int]) -> list[Exclusions]:
-        """Return the exclusions of viewers, complete or with these users checked. One round trip."""
+        """Return each viewer's exclusions: all of them, or at least those among these users. One round trip."""
         asked = [script("hidden").call(names_of(viewer), FEW, *users) for viewer in viewers]
         return [as_exclusions(users, [reply]) for reply in await self._store.read(asked)]
 
@@ -358,7 +359,7 @@ async def refuse_blocked(view: View, user: int, *fields: str) -> None:
 
 
 def no_post(*fields: str) -> Rejected:
-    """Return the rejection of a post that does not exist, or that the viewer must not see."""
+    """Return the rejection of a request for a post that does not exist, or that the viewer must not see."""
     return Rejected.because(ProblemCode.NOT_FOUND, "This post does not exist.", *fields)
 
 

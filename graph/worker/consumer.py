@@ -3,7 +3,7 @@
 An entry that a consumer reads stays pending until it is acknowledged. The consumer holds a lease on it, which it renews
 while it makes progress. When a lease has expired, another consumer claims the entry. An entry that was delivered five
 times becomes a dead letter, unless its kind is unknown: a worker of a later version can project it. A delivery
-interrupted by an outage is undone immediately, so it does not count against the entry.
+that an outage interrupts does not count: it is subtracted from the entry's deliveries immediately.
 """
 
 import asyncio
@@ -26,13 +26,13 @@ GROUP = "projections"
 MAX_DELIVERIES = 5
 RENEWALS_PER_LEASE = 3
 LEASES_WITHOUT_PROGRESS = 3
-"""The number of leases for which a consumer keeps entries without progress."""
+"""How long a consumer keeps entries without making progress, in lease durations."""
 LEASES_AWAY = 2
-"""The number of leases for which a consumer does not claim entries that it has given up."""
+"""How long a consumer does not claim entries that it has given up, in lease durations."""
 RELEASE_SECONDS = 2.0
 """How long a stopping worker tries to release its entries."""
 RELEASED_MS = 24 * 3_600_000
-"""The idle time that a released entry gets: longer than the lease of any worker, also of another version."""
+"""The idle time that a released entry gets: longer than the lease of any worker of any version."""
 MOST_RELEASED = 5000
 """The maximum number of pending entries that a stopping consumer examines for release: more than a worker holds."""
 
@@ -209,5 +209,5 @@ async def _briefly(release: Awaitable[object]) -> None:
 
 
 async def create_groups(store: Store) -> None:
-    """Create the consumer groups of the log, from the watermark on, and of the tasks, if missing. One round trip."""
+    """Create missing consumer groups: of the log, starting at the watermark, and of the tasks. One round trip."""
     await store.run(*script("create_groups").call([keys.LOG, keys.WATERMARK, keys.FANOUTS], GROUP, EPOCH_MS))

@@ -67,7 +67,7 @@ class Conversion:
             await asyncio.sleep(CHECK_SECONDS)
 
     async def finish(self) -> bool:
-        """Convert everything that is projected and archived. Return True if nothing is left.
+        """Convert all data that is projected and archived. Return True if nothing is left to convert.
 
         No worker of an earlier version may be running. Raises ArchiveUnavailable, StoreUnavailable, WrongArchive and
         ArchiveChanged.
@@ -79,7 +79,7 @@ class Conversion:
         return False
 
     async def _convert(self, seconds: float) -> bool:
-        """Convert what is projected and archived in the store. Return True if nothing is left.
+        """Convert the projected and archived data of the store. Return True if nothing is left to convert.
 
         The conversion starts `seconds` after the first call, and covers all events appended before it starts. One round
         trip if there is nothing to convert.

@@ -68,9 +68,10 @@ class Healing:
                 logger.exception("A repair after lost events failed and will be retried")
 
     async def check(self) -> bool:
-        """Repair the store if events were lost and later ones are archived. Return True if nothing is left to correct.
+        """Repair the store once if events were lost and later ones are archived. Return True after the last repair.
 
-        One round trip while no events are lost, and during a pause.
+        Return False if no events were lost, or if another repair must follow. One round trip while no events are lost,
+        and during a pause.
         """
         lost = await self._losses.highest()
         if lost != self._lost:

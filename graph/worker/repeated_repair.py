@@ -16,9 +16,9 @@ logger = logging.getLogger("fanline.worker")
 class RepeatedRepair:
     """Repeats a repair until it has nothing to correct, or has run twelve times without failing.
 
-    A repair leaves differences that later events may have caused, and those that change before it corrects them; and an
-    event that it adds to the archive can reveal another difference. Each pause is twice as long as the one before and
-    at least as long as the repair took, up to ten minutes. `clock` returns seconds.
+    A repair leaves differences that later events may have caused, and differences that change before it corrects them.
+    An event that it adds to the archive can reveal another difference. Each pause is twice as long as the one before
+    and at least as long as the repair took, up to ten minutes. `clock` returns seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

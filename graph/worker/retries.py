@@ -100,7 +100,7 @@ class LimitedPace(Pace):
 
 @dataclass(eq=False, slots=True)
 class RetryGroup:
-    """Entries that are retried together. `waiting` are the work items that the current attempt does not include."""
+    """Entries that are retried together. `waiting` holds the work items that the current attempt does not include."""
 
     waiting: list[Work]
     lease: EntryLease | None = None
@@ -120,8 +120,9 @@ class Retries:
     """The entries of one consumer that failed because of an outage.
 
     Entries that fail together are retried together, in the background. If there are `GROUPS` groups, entries join the
-    newest one, so that no entry waits for its turn. If no entry of a group succeeds for three leases, the group is
-    given up: another worker may reach a shard that this one cannot. At `limit` entries, the consumer takes no more.
+    newest one, so that no entry waits for its turn. If no entry of a group succeeds for three lease durations, the
+    group is given up: another worker may reach a shard that this one cannot. The consumer takes no other entries while
+    `limit` entries are being retried.
     """
 
     def __init__(self, consumer: Consumer, pacer: Pacer, acknowledge: Acknowledge, limit: int) -> None:
@@ -187,7 +188,7 @@ class Retries:
                 await retry_outages(partial(self._consumer.give_up, lease.entries))
 
     async def close(self) -> None:
-        """Stop, and release the entries."""
+        """Stop retrying, and release the entries."""
         await end(list(self._groups))
 
 

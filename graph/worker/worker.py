@@ -9,7 +9,8 @@ outage of a shard is retried in the background with exponential backoff (`graph.
 as a delivery. The other events and tasks continue.
 
 A worker stops at an event whose kind it does not know: a later version has appended the event, and its workers project
-it. The stopped worker leaves this event and the later ones to them, and continues after they have projected it.
+it. The stopped worker leaves that event and all later ones to the newer workers, and continues once they have projected
+that event.
 """
 
 import asyncio
@@ -65,7 +66,7 @@ LEASE = timedelta(seconds=4)
 CLAIM_SECONDS = 0.5
 """How often a worker looks for expired leases: the events of a worker that died wait for less than five seconds."""
 OUTAGE_SECONDS = 1.0
-"""The time limit of an event while a shard does not answer. Events that take longer are retried without the limit."""
+"""The time limit for projecting an event while a shard does not answer. Slower events are retried without the limit."""
 HOUSEKEEPING_SECONDS = 5.0
 UNKNOWN_SECONDS = 0.5
 POLL_SECONDS = 0.05

@@ -73,7 +73,7 @@ def described(type_: GraphQLNamedType, schema: GraphQLSchema) -> str:
 
 
 def fields(type_: GraphQLNamedType) -> str:
-    """Return the table of the fields or values of a type."""
+    """Return the table of a type's fields or values, or an empty string for a scalar or a union."""
     if isinstance(type_, GraphQLEnumType):
         rows = [
             (anchored(f"{type_.name}-{name}", name), value.description or "") for name, value in type_.values.items()

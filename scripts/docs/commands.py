@@ -41,7 +41,7 @@ def spelled(parameter: Parameter) -> str:
 
 
 def placeholder(parameter: Parameter) -> str:
-    """Return the word that stands for a value."""
+    """Return the word that stands for a parameter's value in the usage."""
     if parameter.metavar:
         return parameter.metavar
     word = (parameter.name or "").upper()

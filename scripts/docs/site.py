@@ -1,4 +1,4 @@
-"""A hook for mkdocs: adds pages from the repository's top level, links to its files, and forbids external resources."""
+"""A hook for mkdocs: adds top-level files as pages, points links at the repository, and forbids external resources."""
 
 import posixpath
 import re
